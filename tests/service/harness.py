@@ -69,6 +69,7 @@ def serving(storage: str = "memory://", settings: ServiceSettings | None = None)
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         app = make_app(settings, store)
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", server_header=False))
+        app.state.is_stopping = lambda: server.should_exit
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

@@ -29,6 +29,10 @@ TABLE: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("GET", "/healthz"): (ANY, NOBODY),
     ("GET", "/readyz"): (ANY, NOBODY),
     ("GET", "/v1/openapi.json"): (ANY, NOBODY),
+    ("GET", "/docs"): (ANY, NOBODY),
+    ("GET", "/docs/begin.js"): (ANY, NOBODY),
+    ("GET", "/docs/swagger-ui.js"): (ANY, NOBODY),
+    ("GET", "/docs/swagger-ui.css"): (ANY, NOBODY),
     ("GET", "/metrics"): (READ, ALL),
     ("GET", "/v1/me"): (ANY, SOME),
     ("GET", "/v1/acts"): (ADMIN, ALL),
@@ -56,6 +60,8 @@ TABLE: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("POST", KITS + "/feedback"): (FEEDBACK, ONE),
     ("POST", KITS + "/feedback/batch"): (FEEDBACK, ONE),
     ("POST", KITS + "/feedback/correct"): (FEEDBACK, ONE),
+    ("POST", KITS + "/rank"): (DECIDE, ONE),
+    ("POST", KITS + "/events/{event_id}/reward"): (FEEDBACK, ONE),
     ("GET", KITS + "/decisions"): (READ, ONE),
     ("GET", KITS + "/decisions/{decision_id}"): (ANY, ONE),
     ("GET", KITS + "/report"): (READ, ONE),
@@ -66,6 +72,8 @@ TABLE: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("GET", KITS + "/export"): (READ, ONE),
     ("GET", KITS + "/events"): (READ, ONE),
     ("GET", KITS + "/alarms"): (READ, ONE),
+    ("POST", KITS + "/alarms/acknowledge"): (ADMIN, ONE),
+    ("POST", KITS + "/alarms/mute"): (ADMIN, ONE),
 }
 PAGES: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("GET", "/assets/{name}"): (ANY, NOBODY),
@@ -175,7 +183,7 @@ def ask(
 ) -> int:
     """The status of the answer; no more is read of it, for some never end."""
     method, path = place
-    path = path.format(name="kits", arm="letter", decision_id="none", act="pause-arm")
+    path = path.format(name="kits", arm="letter", decision_id="none", event_id="none", act="pause-arm")
     content = {"json": {}} if form is None and path.startswith("/v1/") and method == "POST" else {"data": form}
     with client.stream(method, path, headers=headers, **content) as answer:  # type: ignore[arg-type]
         if answer.status_code == 401:

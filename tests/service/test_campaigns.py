@@ -338,8 +338,8 @@ def test_at_the_end_snapshots_are_saved_of_what_was_used_here_while_there_is_tim
 
         async def use(here: Service) -> None:
             for name, count in (("long", 20), ("short", 1), ("late", 20)):
-                await (await here.desk(name)).decide_many([{"context": "old"}] * count)
-            await here.desk("elsewhere")  # found, and never looked at
+                await (await here.queue(name)).decide_many([{"context": "old"}] * count)
+            await here.queue("elsewhere")  # found, and never looked at
 
         here = Service(store, ServiceSettings(storage=url))
         asyncio.run(use(here))

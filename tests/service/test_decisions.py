@@ -185,12 +185,17 @@ def test_decisions_are_listed_page_by_page(client: httpx2.Client, service: Servi
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"\xff", b'{"context": "\xff"}', b'{"context": "\\ud800"}', b"[" * 5_000, b"{} {}", b"\xef\xbb\xbf{}",
+    [b"{", b"\xff", b'{"context": "\xff"}', b'{"context": "\\ud800"}', b"[" * 5_000, b"{} {}", b"\xef\xbb\xbf{}",
      b'{"weight": ' + b"9" * 5_000 + b"}", b"context=young"],
 )  # fmt: skip
 def test_what_is_no_json_is_a_broken_request(body: bytes, client: httpx2.Client) -> None:
     sent = client.post(DECISIONS, content=body, headers={"Content-Type": "application/json"})
     assert "JSON" in refused(sent, 400, "broken-json")["detail"]
+
+
+def test_a_body_that_is_not_there_is_missing(client: httpx2.Client) -> None:
+    sent = client.post(DECISIONS, content=b"", headers={"Content-Type": "application/json"})
+    assert refused(sent, 422, "invalid-value")["field"] == "body"
 
 
 @pytest.mark.parametrize(
@@ -267,7 +272,8 @@ def test_many_clients_at_once_lose_nothing_and_repeat_nothing(service: Serving) 
 def test_the_description_has_what_routes_take_and_give(client: httpx2.Client) -> None:
     paths = ok(client.get("/v1/openapi.json"))["paths"]
     asked = paths["/v1/campaigns/{name}/decisions"]["post"]
-    schema = asked["requestBody"]["content"]["application/json"]["schema"]
+    reference = asked["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+    schema = ok(client.get("/v1/openapi.json"))["components"]["schemas"][reference.rpartition("/")[2]]
     assert set(schema["properties"]) == {"context", "available", "key", "at", "features", "weight", "deadline"}
     assert asked["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].endswith("/DecisionModel")
 

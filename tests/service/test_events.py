@@ -206,10 +206,10 @@ def test_a_backup_that_took_the_place_of_the_log_ends_its_streams_however_far_it
         campaign = service.store.create("kits", PROBLEM)
         service.store.backup(backup)
         campaign.decide_many(["young"] * 3)
-        desk = await service.desk("kits")
+        queue = await service.queue("kits")
         taken = b""
-        async with following.listen("kits", lambda: desk.read(last_event), "somebody") as follower:
-            async for part in stream_of(desk, follower, 0, _always):
+        async with following.listen("kits", lambda: queue.read(last_event), "somebody") as follower:
+            async for part in stream_of(queue, follower, 0, _always):
                 taken += part
                 if b"id: 4" in part:
                     replace_log()
@@ -231,10 +231,10 @@ def test_a_key_that_is_forgotten_while_somebody_is_slow_is_not_told() -> None:
         campaign = service.store.create("slow", PROBLEM)
         campaign.decide_many(["young"] * (PAGE_EVENTS + 10))
         campaign.decide("young", key="a-person")
-        desk = await service.desk("slow")
+        queue = await service.queue("slow")
         taken = b""
-        async with service.following.listen("slow", lambda: desk.read(last_event), "a-key") as follower:
-            stream = stream_of(desk, follower, 0, _always)
+        async with service.following.listen("slow", lambda: queue.read(last_event), "a-key") as follower:
+            stream = stream_of(queue, follower, 0, _always)
             async for part in stream:
                 taken += part
                 if part.count(b"event: decided"):  # the first page: now the other side takes nothing for a while

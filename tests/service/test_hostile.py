@@ -37,7 +37,7 @@ def target(service: Serving) -> Iterator[Campaign]:
 
 BODIES: dict[str, tuple[bytes, int]] = {
     "no JSON": (b"{", 400),
-    "nothing": (b"", 400),
+    "nothing": (b"", 422),
     "blanks": (b"   ", 400),
     "two values": (b'{"amount": 1} {"amount": 1}', 400),
     "bad UTF-8": (b'{"amount": 1, "key": "\xff\xfe"}', 400),
@@ -85,7 +85,7 @@ WIDE: dict[str, tuple[str, bytes, int, str]] = {
         422,
         "number of features",
     ),
-    "nothing but faults": ("/decisions", b'{"features": [' + b"[]," * 5_000 + b"1]}", 422, "number of faults"),
+    "nothing but faults": ("/decisions", b'{"features": [' + b"[]," * 5_000 + b"1]}", 422, "features[0]"),
     "many items": ("/decisions/batch", b'{"arrivals": [' + b"{}," * 100_000 + b"{}]}", 422, "number of arrivals"),
     "many bad items": ("/feedback/batch", b'{"answers": [' + b"1," * 50_000 + b"1]}", 422, "answers[0]"),
     "more than anybody sends": ("/decisions", b'{"features": [' + b"1," * 2_000_000 + b"1]}", 413, ""),

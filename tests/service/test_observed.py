@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import io
 import json
 import logging
 import re
-import socket
-import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import httpx2
 import pytest
-from fastapi import FastAPI
-from fastapi.responses import StreamingResponse
 from prometheus_client.exposition import generate_latest
 
 import doral
 from doral.live.store import open as open_store
-from doral.service.operations import logs, protocol
+from doral.service.operations import logs
 from doral.service.operations import metrics as scraped
-from doral.service.operations import server as server_module
 from doral.service.operations.metrics import MOST_CAMPAIGNS, Metrics, Standing, scrape
-from doral.service.operations.observed import observe
-from doral.service.operations.protocol import HEAD_BYTES
-from doral.service.operations.server import make_server
-from doral.service.settings import ServiceSettings
 from tests.service.harness import PROBLEM, Serving, serving
 
 _NAME = 'a "quoted" name\\'
@@ -50,15 +39,14 @@ def lines() -> Iterator[io.StringIO]:
     stream = io.StringIO()
     root, level = logging.getLogger(), logging.getLogger("doral").level
     handlers = list(root.handlers)
-    found = logs.set_up_logs(stream)
+    logs.set_up_logs(stream)
     try:
         yield stream
     finally:
-        found.flush()
         logging.captureWarnings(capture=False)
         logging.getLogger("doral").setLevel(level)
         root.handlers[:] = handlers
-        logs._request_log = None
+        logging.raiseExceptions = True
 
 
 def _told(stream: io.StringIO, within_s: float = 3.0) -> list[dict[str, object]]:
@@ -106,23 +94,18 @@ def test_a_campaign_of_any_name_stays_on_its_line(here: Serving, lines: io.Strin
 
 
 def test_at_a_terminal_lines_are_words() -> None:
-    stream = io.StringIO()
-    log = logs.RequestLog(logs.Lines(stream), is_json=False)
-    log.tell(
-        request_id="r1", method="GET", route="/x", status=200, seconds=0.0123, response_bytes=5, key_id="k1",
-        campaign="evil\x1b[2J",
-    )  # fmt: skip
-    log._lines.flush()
-    assert stream.getvalue().endswith("GET /x 200 12.3 ms evil\\x1b[2J key k1 [r1]\n")
+    record = logging.LogRecord("doral.service.requests", logging.INFO, "", 0, "", (), None)
+    record.request = {
+        "request_id": "r1", "method": "GET", "route": "/x", "status": 200, "ms": 12.3, "bytes": 5, "key_id": "k1",
+        "campaign": "evil\x1b[2J",
+    }  # fmt: skip
+    assert logs.TextFormatter().format(record).endswith("GET /x 200 12.3 ms evil\\x1b[2J key k1 [r1]")
 
 
-def test_lines_that_nobody_reads_end_nothing() -> None:
-    stream = io.StringIO()
-    found = logs.Lines(stream)
-    stream.close()
-    found.now("x")
-    found.soon("y")
-    found.flush()
+def test_lines_that_cannot_be_written_end_nothing(here: Serving, lines: io.StringIO) -> None:
+    lines.close()
+    with here.client() as client:
+        assert client.get("/v1/me").status_code == 200
 
 
 def test_numbers_are_counted_and_looked_up(here: Serving) -> None:
@@ -230,127 +213,3 @@ def test_every_reason_to_skip_has_a_word() -> None:
         made = store.create("x", PROBLEM).decide("young", available=[])
     metrics.decided("x", [made])
     assert 'doral_skips_total{campaign="x",reason="unavailable"} 1.0' in generate_latest(metrics.registry).decode()
-
-
-# --- streams, and connections that dawdle -----------------------------------------------------------------------------
-
-
-@contextmanager
-def _small() -> Iterator[tuple[str, object]]:
-    """The server of the service, with an application that has a stream without end."""
-    app = FastAPI()
-    app.state.service = SimpleNamespace(metrics=Metrics())
-
-    async def ticks() -> AsyncIterator[bytes]:
-        while True:
-            yield b"data: tick\n\n"
-            await asyncio.sleep(0.05)
-
-    async def flood() -> AsyncIterator[bytes]:
-        app.state.is_flooding = True
-        try:
-            while True:
-                yield bytes(1_000_000)
-                await asyncio.sleep(0)
-        finally:
-            app.state.is_flooding = False
-
-    @app.get("/flood")
-    async def send_flood() -> StreamingResponse:
-        return StreamingResponse(flood())
-
-    @app.get("/stream")
-    async def stream() -> StreamingResponse:
-        return StreamingResponse(ticks(), media_type="text/event-stream")
-
-    observe(app)
-    server = make_server(app, ServiceSettings(storage="memory://"))
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            while not server.started:
-                time.sleep(0.01)
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}", (server, app, thread)
-        finally:
-            server.should_exit = True
-            thread.join(timeout=30)
-
-
-def test_streams_end_at_once_and_whole() -> None:
-    with _small() as (url, (server, app, thread)), httpx2.Client(timeout=20) as client:  # type: ignore[misc]
-        metrics: Metrics = app.state.service.metrics  # type: ignore[has-type]
-        with client.stream("GET", url + "/stream") as answer:
-            assert answer.headers["x-request-id"]
-            parts = answer.iter_raw()
-            assert b"tick" in next(parts)
-            assert metrics._streams._value.get() == 1.0
-            server.should_exit = True  # type: ignore[has-type]
-            began = time.monotonic()
-            for _ in parts:  # the end of a chunked answer is said: nothing is raised here
-                pass
-            assert time.monotonic() - began < 3.0
-        thread.join(timeout=5)  # type: ignore[has-type]
-        assert not thread.is_alive()  # type: ignore[has-type]
-        assert metrics._streams._value.get() == 0.0
-
-
-def test_a_head_that_never_ends_is_not_kept() -> None:
-    with _small() as (url, _), socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as mine:
-        mine.sendall(b"GET /stream HTTP/1.1\r\nHost: x\r\n")
-        filler = b"X-Filler: " + b"x" * 8_000 + b"\r\n"
-        sent = 0
-        with contextlib.suppress(OSError):  # reset or broken, as it happens
-            while sent < 50_000_000:
-                sent += mine.send(filler)
-        assert sent < 50_000_000
-        assert HEAD_BYTES < 100_000
-
-
-def test_what_follows_a_body_is_neither_kept_nor_a_header() -> None:
-    with _small() as (url, _):
-        port = int(url.rpartition(":")[2])
-        head = b"GET /nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-        with socket.create_connection(("127.0.0.1", port)) as mine:
-            mine.sendall(head + b"0\r\n")
-            sent = 0
-            with contextlib.suppress(OSError):
-                while sent < 50_000_000:
-                    sent += mine.send(b"X-Filler: " + b"x" * 8_000 + b"\r\n")
-            assert sent < 50_000_000
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as mine:  # in pieces of a byte, and then another
-            mine.sendall(head + b"1\r\nx\r\n" * 50_000 + b"0\r\nX-Request-Id: late\r\n\r\n")
-            mine.sendall(b"GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-            answered = b"".join(iter(lambda: mine.recv(65_536), b""))
-            assert answered.count(b"HTTP/1.1 404") == 2
-            assert b"late" not in answered
-
-
-def test_a_connection_that_sends_no_request_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "KEEP_ALIVE_S", 1)
-    with _small() as (url, _):
-        for more in (b"\r\n", b"x"):  # between requests; of a body that nobody waits for
-            length = b"Content-Length: 1000000\r\n" if more == b"x" else b""
-            with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=5) as mine:
-                mine.sendall(b"GET /nothing HTTP/1.1\r\nHost: x\r\n" + length + b"\r\n")
-                assert mine.recv(65_536).startswith(b"HTTP/1.1 404")
-                mine.sendall(more)
-                assert mine.recv(65_536) == b""  # TimeoutError where it is kept
-
-
-def test_somebody_who_takes_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "STALLED_S", 0.5)
-    with _small() as (url, (_, app, _)):  # type: ignore[misc]
-        state = app.state  # type: ignore[has-type]
-        mine = socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=5)
-        mine.sendall(b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n")
-        for _ in range(8):  # slowly, and yet
-            assert mine.recv(2_000_000)
-            time.sleep(0.2)
-        assert state.is_flooding
-        until = time.monotonic() + 5.0
-        while state.is_flooding and time.monotonic() < until:
-            time.sleep(0.05)
-        mine.close()
-        assert not state.is_flooding

@@ -15,7 +15,6 @@ from doral.service.access.middleware import install
 from doral.service.demo.feeding import begin as begin_demo
 from doral.service.demo.feeding import feeding, link_router
 from doral.service.demo.population import MAIN
-from doral.service.event_stream import EndingStreams
 from doral.service.operations.lifespan import operating
 from doral.service.operations.observed import observe
 from doral.service.pages import acting_routes, assets, campaign, creating, overview, signing_in, why
@@ -24,21 +23,16 @@ from doral.service.routes import campaigns, decisions, events, operation, report
 from doral.service.service import Service
 from doral.service.settings import ServiceSettings
 
-# All that the service answers to; a part adds its own here.
-ROUTERS: tuple[APIRouter, ...] = (
+# All that the service answers to, beside the probes; a part adds its own here.
+API: tuple[APIRouter, ...] = (
     operation.router,
-    operation.metrics_router,
-    operation.me_router,
-    operation.acts_router,
     campaigns.router,
-    campaigns.changes_router,
-    decisions.decisions_router,
-    decisions.answers_router,
-    decisions.records_router,
+    campaigns.changes,
+    decisions.router,
     reports.router,
-    reports.alarms_router,
-    reports.export_router,
     events.router,
+)
+PAGES: tuple[APIRouter, ...] = (
     assets.router,
     signing_in.router,
     overview.router,
@@ -56,7 +50,6 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service = Service(open_store(settings.storage, code=settings.code) if store is None else store, settings)
         app.state.service = service
-        app.state.streams = EndingStreams(service.following)
         try:
             crowds = await begin_demo(service) if settings.is_demo else []
             async with operating(app, service), feeding(service, crowds):
@@ -69,15 +62,19 @@ def make_app(settings: ServiceSettings, store: Store | None = None) -> FastAPI:
     app = FastAPI(
         title="DORAL",
         version=VERSION,
+        description=openapi.DESCRIPTION,
         summary="Spend a limited budget well when answers come back late, or never.",
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        openapi_tags=openapi.TAGS,
         redirect_slashes=False,
     )
-    app.router.routes[:0] = [*decisions.decision_routes(), *decisions.answer_routes()]
-    for router in ROUTERS:
+    app.include_router(operation.probes, responses=openapi.refusals(400, 421, 500, 503))
+    for router in API:
+        app.include_router(router, responses=openapi.refusals())
+    for router in PAGES:
         app.include_router(router)
     if settings.demo_token is not None:
         app.include_router(link_router(settings.demo_token, leads_to=f"/campaigns/{MAIN}"))

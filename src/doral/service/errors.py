@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -16,11 +14,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 
-from doral.errors import DoralError, InvalidValue, UnknownName
+from doral.errors import DoralError, UnknownName
 from doral.service.access.middleware import headers_of_answers
 from doral.service.access.refusals import SignInFirst, as_told_to
 from doral.service.pages.forms_answers import is_for_page, known_caller
 from doral.service.pages.refused import refused_page
+from doral.service.requests import refusal
 from doral.service.responses import problem_reply
 from doral.wire.problems import ServiceError, plain_or_shown
 
@@ -78,21 +77,11 @@ def _is_of_path(request: Request, error: DoralError) -> bool:
 async def _invalid(request: Request, error: Exception) -> Response:
     """What pydantic says of a request; the first fault is the one that is told in the usual members."""
     assert isinstance(error, RequestValidationError)
-    errors = error.errors()
-    told = [_told(one) for one in errors[:_MOST_ERRORS]] or [InvalidValue("request", None, "cannot be used")]
-    more = [{"field": one.field, "value": plain_or_shown(one.value), "remedy": one.remedy} for one in told]
-    return problem_reply(told[0], instance=_path(request), more={"errors": more, "n_errors": len(errors)})
-
-
-def _told(error: Mapping[str, Any]) -> InvalidValue:
-    *_, place = ("request", *(str(one) for one in error["loc"][-1:]))
-    path = ".".join(str(one)[:100] for one in error["loc"] if one not in ("body", "path", "query"))[:300]
-    words = str(error["msg"])
-    remedy = {
-        "extra_forbidden": "is not a field of this request: leave it out",
-        "missing": "must be given",
-    }.get(error["type"], words[:1].lower() + words[1:])
-    return InvalidValue(path or place, None if error["type"] == "missing" else error.get("input"), remedy[:300])
+    faults, body = error.errors(), error.body
+    told = refusal([one for one in faults if one["loc"][0] == "body"] or faults, body)
+    more = [refusal([one], body) for one in faults[:_MOST_ERRORS]]
+    errors = [{"field": one.field, "value": plain_or_shown(one.value), "remedy": one.remedy} for one in more]
+    return problem_reply(told, instance=_path(request), more={"errors": errors, "n_errors": len(faults)})
 
 
 async def _http(request: Request, error: Exception) -> Response:

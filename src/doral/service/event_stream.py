@@ -41,31 +41,6 @@ from doral.live.state.parts import Names, make_id
 from doral.live.views.decision import SHORT
 from doral.wire.problems import ServiceError
 
-
-class Streams:
-    """Of one process; used from its event loop alone."""
-
-    def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self.are_ended = False
-
-    def add(self, task: asyncio.Task[Any]) -> None:
-        """This task sends a stream."""
-        self._tasks.add(task)
-        if self.are_ended:
-            task.cancel()
-
-    def remove(self, task: asyncio.Task[Any]) -> None:
-        """It does no longer."""
-        self._tasks.discard(task)
-
-    def end(self) -> None:
-        """All of them, now: whoever follows comes again, and is answered by the next process."""
-        self.are_ended = True
-        for task in list(self._tasks):
-            task.cancel()
-
-
 logger = logging.getLogger("doral.service")
 
 POLL_S = 0.5
@@ -208,9 +183,6 @@ class Following:
             await follower.stop()
 
 
-_GRACE_S = 1.0  # in which streams end by themselves
-
-
 class OwningStream(StreamingResponse):
     """Gives back what it holds, however it ends: even where nobody takes the first byte of it."""
 
@@ -228,19 +200,6 @@ class OwningStream(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._stack:
             await super().__call__(scope, receive, send)
-
-
-class EndingStreams(Streams):
-    """Ends streams by telling them: their last words are sent. Those that cannot send them are cut off."""
-
-    def __init__(self, following: Following) -> None:
-        super().__init__()
-        self._following = following
-
-    def end(self) -> None:
-        """All of them: whoever follows comes again, and is answered by the next process."""
-        self._following.end()
-        asyncio.get_running_loop().call_later(_GRACE_S, super().end)
 
 
 KIND_WORDS = {

@@ -1,21 +1,18 @@
-"""The description of the API (OpenAPI 3.1): what FastAPI knows of the routes, and what stands around them all."""
+"""The description of the API (OpenAPI 3.1): FastAPI's own, with the refusals that all routes have in common."""
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.dependencies.models import Dependant
-from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.requests import Request
 from starlette.responses import Response
 
-from doral.service.access.guard import needs
 from doral.service.models.decisions import EventTold
 from doral.service.models.reports import Problem
 from doral.wire.problems import MEDIA_TYPE
@@ -26,149 +23,104 @@ TAGS = [
     {"name": "decisions", "description": "Who gets what."},
     {"name": "feedback", "description": "What came of it."},
     {"name": "records", "description": "Decisions that were made elsewhere."},
+    {"name": "rank", "description": "Decisions and answers as Azure AI Personalizer has them."},
     {"name": "changes", "description": "Arms, budget, end, closing, expiry, clock, forgetting."},
     {"name": "looking", "description": "Reports, files, events."},
-    {"name": "alarms", "description": "What somebody should look after."},
-    {"name": "access", "description": "Keys, and what was done with them."},
-    {"name": "operation", "description": "Whether the service works."},
+    {"name": "alarms", "description": "What needs attention."},
+    {"name": "operation", "description": "Whether the service works, who asks, and what was done."},
 ]
+DESCRIPTION = (
+    "Keys are sent as `Authorization: Bearer KEY`. The scopes of an operation are the roles of keys: one of them, or "
+    "`admin`, is enough. Every error is a problem document (RFC 9457)."
+)
+_REF = "#/components/schemas/{model}"
 _REFUSALS = {
     400: "The request cannot be read: its path, or its body.",
     401: "No key was sent, or one that is not valid.",
     403: "The key may not do this.",
     404: "There is no such campaign, decision or arm.",
+    408: "The body did not arrive in time.",
     409: "The campaign refuses this, as it stands.",
     410: "The campaign was deleted.",
     413: "The body is too large.",
-    408: "The body did not arrive in time.",
     415: "The body is not JSON.",
     421: "The service does not go by the name that the header Host says.",
     422: "A value cannot be used: `field`, `value` and `remedy` say which, and what to do.",
     429: "Too many requests with this key: the header Retry-After says when to try again.",
     500: "The service has failed; `request_id` is for whoever runs it.",
-    503: "The store or the service cannot do this now: the header Retry-After, where it is there, says when to try "
-    "again.",
+    503: "The store or the service cannot do this now; Retry-After, where it is there, says when to try again.",
 }
-_HELPS_TO_RETRY = (429, 503)
 _RETRY_HEADER = {
     "Retry-After": {"description": "Seconds after which trying again may help.", "schema": {"type": "string"}}
 }
-_KEY_HEADER = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "required": False,
-    "description": "A name of this very request, in UTF-8: sent again, it counts once. It stands in for `key` where "
-    "the body has none; in a batch, item number i without a key gets this one, a slash and i.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 200},
-}
-_OF_BODIES = (408, 413, 415)
-_OF_CAMPAIGNS = (404, 409, 410)
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """`responses` of a router: problem documents of these statuses; none given: of all."""
+    return {
+        status: {
+            "description": _REFUSALS[status],
+            "content": {MEDIA_TYPE: {"schema": {"$ref": _REF.format(model="Problem")}}},
+            **({"headers": _RETRY_HEADER} if status in (429, 503) else {}),
+        }
+        for status in statuses or _REFUSALS
+    }
 
 
 def describe(app: FastAPI) -> None:
-    """Have an application answer with its description."""
-    app.openapi = lambda: _made(app)  # type: ignore[method-assign]
+    """Have an application answer with its description, and with pages that show it."""
+    make = app.openapi
+
+    def whole() -> dict[str, Any]:
+        """With the models that no route returns by itself."""
+        made = make()
+        for model in (Problem, EventTold):
+            schema = model.model_json_schema(ref_template=_REF)
+            made["components"]["schemas"].update(schema.pop("$defs", {}))
+            made["components"]["schemas"][model.__name__] = schema
+        return made
 
     @cache
     def written() -> bytes:
         """Once: it takes longer than a decision, and anybody may ask."""
         return json.dumps(app.openapi(), ensure_ascii=False).encode()
 
-    async def tell(request: Request) -> Response:
-        del request
+    async def tell(_: Request) -> Response:
         return Response(written(), media_type="application/json")
 
+    app.openapi = whole  # type: ignore[method-assign]
     app.add_route(PATH, tell, include_in_schema=False)
+    for name, (kind, content) in _swagger_files().items():
+        app.add_route(f"/docs{name}", _sending(kind, content), include_in_schema=False)
 
 
-def _made(app: FastAPI) -> dict[str, Any]:
-    if app.openapi_schema:
-        return app.openapi_schema
-    made = get_openapi(
-        title=app.title,
-        version=app.version,
-        openapi_version="3.1.0",
-        summary=app.summary,
-        description="Keys are sent as `Authorization: Bearer KEY`. Every error is a problem document (RFC 9457).",
-        routes=app.routes,
-        tags=TAGS,
-    )
-    components = made.setdefault("components", {})
-    components["securitySchemes"] = {
-        "key": {"type": "http", "scheme": "bearer", "description": "A key, as `doral keys` makes it."}
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>DORAL API</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="docs/swagger-ui.css">
+</head><body><div id="swagger"></div><script src="docs/swagger-ui.js"></script><script src="docs/begin.js"></script>
+</body></html>
+"""
+_BEGIN = f"""SwaggerUIBundle({{
+  url: {json.dumps(PATH[1:])}, dom_id: "#swagger", deepLinking: true, validatorUrl: null, persistAuthorization: false
+}});
+"""
+
+
+def _swagger_files() -> dict[str, tuple[str, Callable[[], bytes]]]:
+    """Swagger UI from its package: the page asks nothing of other sites."""
+    static = Path(find_spec("fastapi_offline").submodule_search_locations[0]) / "static"  # type: ignore[union-attr, index]
+    return {
+        "": ("text/html; charset=utf-8", _PAGE.encode),
+        "/begin.js": ("text/javascript; charset=utf-8", _BEGIN.encode),
+        "/swagger-ui.js": ("text/javascript; charset=utf-8", (static / "swagger-ui-bundle.js").read_bytes),
+        "/swagger-ui.css": ("text/css; charset=utf-8", (static / "swagger-ui.css").read_bytes),
     }
-    schemas = components.setdefault("schemas", {})
-    schemas["Problem"] = _without_definitions(Problem.model_json_schema(ref_template=_REF), schemas)
-    schemas["EventTold"] = EventTold.model_json_schema(ref_template=_REF)
-    for name in ("HTTPValidationError", "ValidationError"):
-        schemas.pop(name, None)
-    roles = dict(_roles(app))
-    for path, item in made.get("paths", {}).items():
-        for method, operation in item.items():
-            _complete(path, operation, roles.get((path, method)))
-    app.openapi_schema = made
-    return made
 
 
-_REF = "#/components/schemas/{model}"
+def _sending(kind: str, read: Callable[[], bytes]) -> Callable[[Request], Awaitable[Response]]:
+    read_once = cache(read)
 
+    async def send(_: Request) -> Response:
+        return Response(read_once(), media_type=kind)
 
-def _without_definitions(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
-    schemas.update(schema.pop("$defs", {}))
-    return schema
-
-
-def _roles(app: FastAPI) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
-    """Which roles each operation needs, as its dependencies say."""
-    for context in iter_route_contexts(app.routes):
-        route = context.original_route
-        if isinstance(route, APIRoute):
-            for found in _asked_roles(route.dependant):
-                for method in context.methods or ():
-                    yield (str(context.path_format), method.lower()), found
-
-
-def _asked_roles(dependant: Dependant) -> Iterator[tuple[str, ...]]:
-    for one in dependant.dependencies:
-        if inspect.isfunction(one.call) and one.call.__module__ == needs.__module__:
-            found = inspect.getclosurevars(one.call).nonlocals.get("roles")
-            if isinstance(found, tuple):
-                yield found
-        yield from _asked_roles(one)
-
-
-def _takes_key(path: str, operation: dict[str, Any]) -> bool:
-    schema = operation["requestBody"]["content"]["application/json"]["schema"]
-    return path == "/v1/campaigns" or path.endswith("/batch") or "key" in schema.get("properties", {})
-
-
-def _complete(path: str, operation: dict[str, Any], roles: tuple[str, ...] | None) -> None:
-    """What every operation has, whoever wrote it."""
-    responses = operation.setdefault("responses", {})
-    is_open = path in ("/healthz", "/readyz")
-    wanted = {400, 421, 500}
-    if path == "/readyz":
-        wanted |= {503}
-    if not is_open:
-        wanted |= {401, 403, 422, 429, 503}
-        operation.setdefault("security", [{"key": []}])
-    if "{name}" in path:
-        wanted |= set(_OF_CAMPAIGNS)
-    if "requestBody" in operation:
-        wanted |= {*_OF_BODIES, 409}
-        if _takes_key(path, operation):
-            operation.setdefault("parameters", []).append(_KEY_HEADER)
-    if roles is not None:
-        operation["x-doral-roles"] = list(roles)
-        said = " or ".join(f"`{one}`" for one in dict.fromkeys((*roles, "admin")))
-        operation["description"] = f"{operation.get('description', '')}\n\nNeeds a key with the role {said}.".strip()
-    for status in sorted(wanted):
-        own = responses.get(str(status), {})
-        content = {MEDIA_TYPE: {"schema": {"$ref": _REF.format(model="Problem")}}}
-        responses[str(status)] = {
-            "description": _REFUSALS[status],
-            **{name: value for name, value in own.items() if name not in ("content", "description")},
-            "content": content,
-            **({"headers": _RETRY_HEADER} if status in _HELPS_TO_RETRY else {}),
-        }
-    operation["responses"] = dict(sorted(responses.items()))
+    return send

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic_core import PydanticSerializationError, to_json
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from doral.errors import DoralError
 from doral.live.errors import ConnectionLost, OutcomeUnknown, StorageBusy
 from doral.live.views.decision import Decision
 from doral.service.access.refusals import headers_of
-from doral.wire.problems import MEDIA_TYPE, to_problem
+from doral.wire.problems import MEDIA_TYPE, code_of, to_problem
 from doral.wire.values import decision_to_dict
+
+if TYPE_CHECKING:
+    from doral.service.write_queue import WriteQueue
 
 Result = TypeVar("Result")
 _MANY = 500  # items that take about a millisecond
@@ -62,9 +67,47 @@ def _with_text(value: Any) -> Any:
     return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
-def decisions_reply(made: Sequence[Decision]) -> Response:
+def iso(seconds: float | None) -> str | None:
+    """A time as people read it, in UTC; None where there is none, or where it is none of these thousand years."""
+    if seconds is None:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def to_dict(decision: Decision, in_seconds: bool) -> dict[str, Any]:
+    """A decision as it is sent; with its times in ISO 8601, too, where the campaign's clock counts seconds."""
+    found = decision_to_dict(decision)
+    found["decided_at_iso"] = iso(decision.decided_at) if in_seconds else None
+    found["answered_at_iso"] = iso(decision.answered_at) if in_seconds else None
+    return found
+
+
+def decision_reply(queue: WriteQueue, decision: Decision) -> Response:
+    """One decision."""
+    return reply(to_dict(decision, queue.is_in_seconds))
+
+
+def decisions_reply(queue: WriteQueue, made: Sequence[Decision], **more: object) -> Response:
     """Many decisions."""
-    return reply({"decisions": [decision_to_dict(one) for one in made]})
+    in_seconds = queue.is_in_seconds
+    return reply({"decisions": [to_dict(one, in_seconds) for one in made], **more})
+
+
+class ProblemResponse(Response):
+    """A problem document. Its code is left in the request's state, for the log and the metrics."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(self, content: bytes, status: int, headers: Mapping[str, str], *, code: str) -> None:
+        super().__init__(content, status, headers)
+        self._code = code
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope.setdefault("state", {})["problem"] = self._code
+        await super().__call__(scope, receive, send)
 
 
 def problem_reply(
@@ -90,4 +133,4 @@ def problem_reply(
     own = {**headers_of(error), **(headers or {})}
     if isinstance(error, _HELPS_TO_RETRY):
         own.setdefault("Retry-After", str(_RETRY_S))
-    return Response(encoded(found), found["status"], own, media_type=MEDIA_TYPE)
+    return ProblemResponse(encoded(found), found["status"], own, code=code_of(found))

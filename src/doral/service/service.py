@@ -8,10 +8,10 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from weakref import WeakValueDictionary
 
-from fastapi import Request
+from fastapi import Depends, Request
 
 from doral.engine.explain import view_forecast
 from doral.errors import DoralError, UnknownName
@@ -26,8 +26,9 @@ from doral.service.access.keys import calling
 from doral.service.event_stream import Following
 from doral.service.exporting import Exports
 from doral.service.operations.metrics import Metrics, briefly
+from doral.service.responses import iso
 from doral.service.settings import ServiceSettings
-from doral.service.write_queue import Desk
+from doral.service.write_queue import WriteQueue
 
 
 def summary(name: str, now: CampaignState) -> dict[str, Any]:
@@ -37,6 +38,7 @@ def summary(name: str, now: CampaignState) -> dict[str, Any]:
     return {
         "name": name,
         "created_at": now.definition.created_at,
+        "created_at_iso": iso(now.definition.created_at),
         "state": now.stage,
         "policy": now.definition.policy.name,
         "clock": now.definition.clock,
@@ -44,6 +46,7 @@ def summary(name: str, now: CampaignState) -> dict[str, Any]:
         "arrivals": now.round,
         "horizon": engine.horizon if ahead is None else now.round + round(ahead.expected),
         "ends_at": None if engine.until is None else now.definition.epoch + engine.until,
+        "ends_at_iso": None if engine.until is None else iso(now.definition.epoch + engine.until),
         "total": float(ledger.total),
         "spent": float(ledger.spent),
         "reserved": float(ledger.reserved),
@@ -67,6 +70,7 @@ def shown(campaign: Campaign) -> dict[str, Any]:
             "seed": definition.seed,
             "clock": definition.clock,
             "created_at": definition.created_at,
+            "created_at_iso": iso(definition.created_at),
             "arms": [{"name": name, "status": ARM_STATUS_NAMES[status]} for name, status in statuses],
             "engine": definition.engine,
         }
@@ -103,7 +107,7 @@ class Service:
         self.entrance = Entrance(store.books, settings, self._look_up)
         self.following = Following(most=settings.limits.streams)
         self.exports = Exports()
-        self._desks: dict[str, Desk] = {}
+        self._queues: dict[str, WriteQueue] = {}
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by key
         self._trying: asyncio.Future[None] | None = None
 
@@ -133,22 +137,22 @@ class Service:
         return await asyncio.get_running_loop().run_in_executor(self._doors, work)
 
     async def _store(self, work: Callable[[], Result]) -> Result:
-        """The same for what desks store: others must not wait for a thread because these wait for a disk or a lock."""
+        """The same for what write queues store: readers do not wait for those that wait for a disk or a lock."""
         return await asyncio.get_running_loop().run_in_executor(self._writers, work)
 
     async def run_long(self, work: Callable[[], Result]) -> Result:
         """The same for what may take minutes, such as reading a whole log: one after the other, beside all else."""
         return await asyncio.get_running_loop().run_in_executor(self._audits, work)
 
-    async def desk(self, name: str) -> Desk:
+    async def queue(self, name: str) -> WriteQueue:
         """Where requests about one campaign are handed in; UnknownName where there is none."""
-        found = self._desks.get(name)
+        found = self._queues.get(name)
         if found is None or found.campaign.is_gone:
             campaign = await self.run(lambda: self.store.campaign(name))
-            self._desks = {one: desk for one, desk in self._desks.items() if not desk.campaign.is_gone}
-            found = self._desks.get(name)  # others may have asked meanwhile
+            self._queues = {one: queue for one, queue in self._queues.items() if not queue.campaign.is_gone}
+            found = self._queues.get(name)  # others may have asked meanwhile
             if found is None or found.campaign is not campaign:
-                found = self._desks[name] = Desk(
+                found = self._queues[name] = WriteQueue(
                     campaign,
                     self._run,
                     self.metrics,
@@ -162,15 +166,15 @@ class Service:
     @property
     def campaigns(self) -> list[Campaign]:
         """That somebody has asked for here."""
-        return [desk.campaign for desk in self._desks.values()]
+        return [queue.campaign for queue in self._queues.values()]
 
     async def follow(self, name: str, whose: str) -> AsyncIterator[int]:
         """The number of the last event, now and whenever there are more, for somebody with the key of this id."""
-        desk = await self.desk(name)
+        queue = await self.queue(name)
         seen = -1
-        async with self.following.listen(name, lambda: desk.read(last_event), whose) as follower:
+        async with self.following.listen(name, lambda: queue.read(last_event), whose) as follower:
             while follower.ended is None:
-                last = await desk.read(last_event) if seen < 0 else follower.last
+                last = await queue.read(last_event) if seen < 0 else follower.last
                 if last > seen:
                     seen = last
                     yield last
@@ -187,7 +191,9 @@ class Service:
             one: dict[str, Any] | None = None
             if time.monotonic() < until:
                 one = self._summary(name, of=of)
-            elif (desk := self._desks.get(name)) is not None and (state := desk.campaign.session.last_seen) is not None:
+            elif (queue := self._queues.get(name)) is not None and (
+                state := queue.campaign.session.last_seen
+            ) is not None:
                 one = summary(name, state)
             found.append({"name": name} if one is None else one)
         return found
@@ -213,17 +219,17 @@ class Service:
             done.exception()  # whoever waits for it is told; all of them may have gone away
 
     def _try_store(self) -> None:
-        name = next(iter(self._desks), None) or next(iter(self.store.list()), None)
+        name = next(iter(self._queues), None) or next(iter(self.store.list()), None)
         if name is not None:
             try:
                 self.store.campaign(name).session.try_to_write()
             except (UnknownName, CampaignGone):  # deleted meanwhile: the store was asked all the same
-                self._desks.pop(name, None)
+                self._queues.pop(name, None)
 
     async def drain(self) -> None:
         """Come back when everything that was handed in is stored."""
-        for desk in list(self._desks.values()):
-            await desk.drain()
+        for queue in list(self._queues.values()):
+            await queue.drain()
 
     def close(self) -> None:
         """After the last request."""
@@ -254,3 +260,6 @@ def service_of(request: Request) -> Service:
     """A dependency of routes."""
     found: Service = request.app.state.service
     return found
+
+
+Shared = Annotated[Service, Depends(service_of)]

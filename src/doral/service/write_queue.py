@@ -85,7 +85,7 @@ class _Work(_Slip):
 _Tell = Callable[[str, Sequence[Decision]], None]
 
 
-class Desk:
+class WriteQueue:
     """Requests about one campaign, in their order.
 
     Args:
@@ -111,11 +111,22 @@ class Desk:
     ) -> None:
         self.campaign, self._run, self._metrics, self._queue = campaign, run, metrics, queue
         self._store = run if store is None else store
+        self._in_seconds: bool | None = None
         self._when_stored, self._turn = when_stored, turn
         self._waiting: deque[_Slip] = deque()
         self._waiting_items = 0
         self._worker: asyncio.Task[None] | None = None
         self._readers = asyncio.Semaphore(_MOST_READERS)
+
+    @property
+    def is_in_seconds(self) -> bool:
+        """Whether the campaign's clock counts seconds; False while nothing of it was read."""
+        return bool(self._in_seconds)
+
+    def _note_clock(self) -> None:
+        """After something was read or stored: the state is there then."""
+        if self._in_seconds is None and (state := self.campaign.session.last_seen) is not None:
+            self._in_seconds = state.definition.is_in_seconds
 
     # --- changes, in the order in which they are handed in ----------------------------------------------------------
 
@@ -183,7 +194,9 @@ class Desk:
     async def read(self, ask: Callable[[Campaign], Result]) -> Result:
         """Look at something; it waits for what is being stored, and not for what waits to be."""
         async with self._turn(), self._readers:
-            return await self._run(lambda: ask(self.campaign))
+            found = await self._run(lambda: ask(self.campaign))
+            self._note_clock()
+            return found
 
     async def drain(self) -> None:
         """Come back when nothing waits any more."""
@@ -231,6 +244,7 @@ class Desk:
         began = time.monotonic()
         try:
             found = await self._store(lambda: _done(self.campaign, group))
+            self._note_clock()
         except Exception as error:  # noqa: BLE001  (whoever waits has to hear of it)
             found = [_Done(error)] * len(group)
         for slip, one in zip(group, found, strict=True):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from fastapi import Request
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
 
 from doral.live.storage.service_tables import ActRow
 from doral.service.access import refusals
@@ -47,24 +48,36 @@ def act_of(request: Request, caller: Caller, act: str, campaign: str | None, **d
 
 Dependency = Callable[[Request], Awaitable[Caller]]
 _NO_KEY = 401
+_bearer = HTTPBearer(auto_error=False, scheme_name="key", description="A key, as `doral keys` makes it.")
+_Described = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]  # the entrance reads the header itself
 
 
-def needs(*roles: str, anywhere: bool = False) -> Dependency:
-    """A dependency: one of these roles (none given: any), for the campaign that the path names as `name`.
+async def caller_of_campaign(request: Request, roles: SecurityScopes, _: _Described = None) -> Caller:
+    """A dependency: who calls, with one of the scopes as a role (none: any), for the campaign that the path names."""
+    caller = await service_of(request).entrance.caller(request.scope)
+    _check_may(request, caller, roles.scopes, anywhere=False)
+    return caller
 
-    `anywhere`: the path names none, and a key for some campaigns will do.
-    """
 
-    async def find(request: Request) -> Caller:
-        caller = await service_of(request).entrance.caller(request.scope)
-        _check_may(request, caller, roles, anywhere=anywhere)
-        return caller
+async def caller_anywhere(request: Request, roles: SecurityScopes, _: _Described = None) -> Caller:
+    """The same where the path names no campaign, and a key for some campaigns will do."""
+    caller = await service_of(request).entrance.caller(request.scope)
+    _check_may(request, caller, roles.scopes, anywhere=True)
+    return caller
 
-    return find
+
+# Who may call a route: administrators may do all.
+Admin = Annotated[Caller, Security(caller_of_campaign, scopes=["admin"])]
+Decider = Annotated[Caller, Security(caller_of_campaign, scopes=["decide"])]
+Answerer = Annotated[Caller, Security(caller_of_campaign, scopes=["feedback"])]
+Reader = Annotated[Caller, Security(caller_of_campaign, scopes=["read"])]
+Known = Annotated[Caller, Security(caller_of_campaign, scopes=["decide", "feedback", "read"])]
+ReaderAnywhere = Annotated[Caller, Security(caller_anywhere, scopes=["read"])]
+KnownAnywhere = Annotated[Caller, Security(caller_anywhere, scopes=["decide", "feedback", "read"])]
 
 
 def page_needs(*roles: str, anywhere: bool = False) -> Dependency:
-    """As `needs`, for a page: by the session of whoever signed in; whoever has not is sent to sign in."""
+    """A dependency of a page: by the session of whoever signed in; whoever has not is sent to sign in."""
 
     async def find(request: Request) -> Caller:
         try:
@@ -131,7 +144,7 @@ def _asked_for(request: Request) -> str:
     return request.url.path if request.method in ("GET", "HEAD") else "/"
 
 
-def _check_may(request: Request, caller: Caller, roles: tuple[str, ...], *, anywhere: bool) -> None:
+def _check_may(request: Request, caller: Caller, roles: Sequence[str], *, anywhere: bool) -> None:
     """The words are the same, whether there is such a campaign or not."""
     campaign = request.path_params.get("name")
     who = f"key {caller.key_id} ({caller.name})"

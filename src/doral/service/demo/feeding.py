@@ -23,7 +23,7 @@ from doral.service.access.keys import Caller, new_key
 from doral.service.demo.history import Crowd, Due, prepare, refuse_others
 from doral.service.demo.population import Population, populations
 from doral.service.service import Service, service_of
-from doral.service.write_queue import Desk
+from doral.service.write_queue import WriteQueue
 
 PATH = "/demo"
 _PRIVATE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
@@ -121,14 +121,14 @@ class _Feeder:
         next_at: float | None = time.time() + gap_s
         while not self.ending.is_set():
             try:
-                desk = await self._service.desk(population.name)
+                queue = await self._service.queue(population.name)
                 while crowd.due and crowd.due[0].at <= time.time():
-                    await _tell(desk, crowd.due[0])
+                    await _tell(queue, crowd.due[0])
                     heapq.heappop(crowd.due)  # not before it was told: what fails is told again
                 if next_at is not None and next_at <= time.time():
-                    crowd.hear(await desk.decide(arrival))
+                    crowd.hear(await queue.decide(arrival))
                     if crowd.came % _LOOK_EVERY == 0:
-                        await desk.write(lambda campaign: go_on(campaign, population))
+                        await queue.write(lambda campaign: go_on(campaign, population))
                     gap_s, arrival = crowd.next_arrival()
                     next_at = max(next_at + gap_s, time.time() - _MOST_BEHIND_S)
             except CampaignClosed:
@@ -161,12 +161,12 @@ def _pause_s(next_at: float | None, crowd: Crowd) -> float:
     return max(0.0, min(times) - time.time())
 
 
-async def _tell(desk: Desk, due: Due) -> None:
+async def _tell(queue: WriteQueue, due: Due) -> None:
     try:
         if due.reward is None:
-            await desk.write(lambda campaign: campaign.cancel(due.decision_id))
+            await queue.write(lambda campaign: campaign.cancel(due.decision_id))
         else:
-            await desk.feedback(due.answer)
+            await queue.feedback(due.answer)
     except CampaignError as error:  # somebody who plays with it has answered or cancelled it before
         logger.info("a person of the demonstration was not heard: %s", error)
 

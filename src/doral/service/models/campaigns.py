@@ -29,6 +29,9 @@ Key = Annotated[
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
+Iso = Annotated[str | None, Field(description="The same in ISO 8601, in UTC.", examples=["2026-03-01T12:00:00.000Z"])]
+
+
 class Told(BaseModel):
     """An answer."""
 
@@ -81,6 +84,7 @@ class Summary(Told):
 
     name: str
     created_at: float | None = Field(None, description="Seconds since 1970: where its clock starts.")
+    created_at_iso: Iso = None
     state: Literal["racing", "open", "paused", "closed"] | None = None
     policy: str | None = None
     clock: Literal["seconds", "rounds"] | None = None
@@ -88,6 +92,7 @@ class Summary(Told):
     arrivals: int | None = None
     horizon: int | None = Field(None, description="Arrivals that are planned for, or forecast.")
     ends_at: float | None = Field(None, description="Seconds since 1970, where the end is a date.")
+    ends_at_iso: Iso = None
     total: float | None = Field(None, description="The budget.")
     spent: float | None = None
     reserved: float | None = None
@@ -120,6 +125,7 @@ class CampaignShown(Told):
     seed: int
     clock: Literal["seconds", "rounds"]
     created_at: float = Field(description="Seconds since 1970: where its clock starts.")
+    created_at_iso: Iso
     arms: list[ArmShown]
     engine: str = Field(description="The version of doral that made it.")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, FailFast, Field
 
+from doral.service.models.campaigns import Iso
 from doral.service.requests import Body
 
 Time: TypeAlias = Annotated[
@@ -108,9 +109,11 @@ class DecisionModel(BaseModel):
     reason: str
     round: int
     decided_at: float
+    decided_at_iso: Iso
     key: str | None
     reward: float | None
     answered_at: float | None
+    answered_at_iso: Iso
     actual_cost: float | None
     available: list[str] | None
     is_recorded: bool
@@ -133,6 +136,43 @@ class DecisionPart(DecisionList):
     """Some decisions; `next` is what to give as `after` for those that follow."""
 
     next: str | None
+
+
+class RankedAction(BaseModel):
+    """An arm, as Personalizer names it; what else is said of it is passed over."""
+
+    id: str = Field(max_length=200)
+
+
+class RankAsked(BaseModel):
+    """As `POST /personalizer/v1.0/rank` takes it."""
+
+    contextFeatures: list[dict[str, FeatureValue]] = Field(default_factory=list, max_length=1_000)  # noqa: N815
+    actions: list[RankedAction] = Field(min_length=1, max_length=10_000)
+    excludedActions: list[str] = Field(default_factory=list, max_length=10_000)  # noqa: N815
+    eventId: Annotated[str, Field(min_length=1, max_length=200)] | None = None  # noqa: N815
+    deferActivation: Literal[False] = False  # noqa: N815
+
+
+class RankedShown(BaseModel):
+    """`probability` is that of the choice; of the others none is known."""
+
+    id: str
+    probability: float | None
+
+
+class Ranking(BaseModel):
+    """The chosen action first."""
+
+    ranking: list[RankedShown]
+    eventId: str  # noqa: N815
+    rewardActionId: str | None = Field(description="null: the budget is better spent elsewhere.")  # noqa: N815
+
+
+class Reward(BaseModel):
+    """As `POST /personalizer/v1.0/events/{eventId}/reward` takes it."""
+
+    value: float = Field(allow_inf_nan=False)
 
 
 class AnswerResult(BaseModel):

@@ -19,7 +19,8 @@ from doral.live.page.facts import CampaignFacts
 from doral.live.views.health import Health
 from doral.live.views.report import Report
 from doral.live.views.verify import Verification
-from doral.service.models.campaigns import Told
+from doral.service.models.campaigns import Iso, Told
+from doral.service.requests import Body
 
 _ATTRIBUTE = re.compile(r"^        (\w+): (.+(?:\n            .+)*)", re.MULTILINE)
 
@@ -116,6 +117,61 @@ class Me(Told):
     roles: list[Literal["admin", "decide", "feedback", "read"]]
     campaigns: list[str] | None = Field(description="Those that the key is for; null: all.")
     expires_at: float | None = Field(description="Seconds since 1970; null: never.")
+    expires_at_iso: Iso
+
+
+class Act(Told):
+    """An administrative act."""
+
+    number: int
+    at: float = Field(description="Seconds since 1970.")
+    at_iso: Iso
+    key_id: str
+    key_name: str
+    act: str = Field(description='Such as "arm paused".')
+    campaign: str | None
+    details: dict[str, Any]
+    request_id: str
+    address: str = Field(description='Where the request came from; "command line" for `doral keys`.')
+
+
+class Acts(Told):
+    """The newest first."""
+
+    acts: list[Act]
+    next: int | None = Field(description="To be sent as `before` for those that came earlier; null at the end.")
+
+
+class Alarm(Told):
+    """Something that needs attention."""
+
+    campaign: str
+    rule: str = Field(description="Which rule has found it, such as `arm-silent`.")
+    subject: str = Field(description="What it is about, such as an arm; empty: the campaign.")
+    since: float = Field(description="Seconds since 1970.")
+    since_iso: Iso
+    words: str = Field(description="What is wrong, and what to do.")
+    acknowledged_at: float | None = Field(description="Seconds since 1970; null: not yet.")
+    acknowledged_by: str | None = Field(description="Name of the key.")
+
+
+class Alarms(Told):
+    """Those that are raised, the newest first."""
+
+    alarms: list[Alarm]
+
+
+class AlarmSubject(Body):
+    """Of which alarm."""
+
+    rule: str = Field(max_length=100)
+    subject: str = Field("", max_length=200)
+
+
+class AlarmMute(AlarmSubject):
+    """Of which alarm, and for how long."""
+
+    days: float = Field(7.0, ge=0, le=3650)
 
 
 class Fault(BaseModel):

@@ -81,6 +81,7 @@ def _try(problem: Problem, policy: PolicyOptions) -> None:
 
 
 _SAVE_WITHIN_S = 5.0
+_LOOK_S = 0.1  # whether the server is being stopped
 _WORTH_SAVING = 2_000  # events, which take a noticeable moment to read
 
 
@@ -88,11 +89,14 @@ _WORTH_SAVING = 2_000  # events, which take a noticeable moment to read
 async def operating(app: FastAPI, service: Service) -> AsyncIterator[None]:
     """From before the first request until after the last one.
 
-    `app.state.readiness` says how far it is; `app.state.when_ready`, where there is one, is called once.
+    `app.state.readiness` says how far it is; `app.state.when_ready`, where there is one, is called once, and
+    `app.state.is_stopping` is asked whether the server waits for its last requests.
     """
     app.state.readiness = STARTING
     settings, keeper = service.settings, Keeper(service)
-    tasks = [asyncio.create_task(one) for one in (_begin(app, service), keeper.watch(), keeper.expire())]
+    tasks = [
+        asyncio.create_task(one) for one in (_begin(app, service), _end(app, service), keeper.watch(), keeper.expire())
+    ]
     if settings.webhook is not None and settings.webhook_secret is not None:
         tasks.append(asyncio.create_task(Webhook(service, settings.webhook, settings.webhook_secret).run()))
     try:
@@ -118,6 +122,15 @@ async def _begin(app: FastAPI, service: Service) -> None:
     when_ready: Callable[[], None] | None = getattr(app.state, "when_ready", None)
     if when_ready is not None:
         await service.run(when_ready)
+
+
+async def _end(app: FastAPI, service: Service) -> None:
+    """Streams never end by themselves: the server, which waits for all requests, is not to wait for them."""
+    is_stopping: Callable[[], bool] = getattr(app.state, "is_stopping", lambda: False)
+    while not is_stopping():
+        await asyncio.sleep(_LOOK_S)
+    app.state.readiness = STOPPING
+    service.following.end()
 
 
 async def _drain(service: Service) -> None:

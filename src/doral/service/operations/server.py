@@ -13,9 +13,9 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Callable, Generator
+import time
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -25,7 +25,6 @@ from doral.live.store import open as open_store
 from doral.service.access.middleware import check_binding
 from doral.service.app import make_app
 from doral.service.operations.logs import set_up_logs
-from doral.service.operations.protocol import BoundedHttp
 from doral.service.settings import ServiceSettings
 
 BACKLOG = 2048  # connections that wait for a process
@@ -105,93 +104,41 @@ def _refuse_unreadable(field: str, path: Path) -> None:
         raise InvalidValue(field, str(path), f"cannot be read ({error.strerror})") from error
 
 
-KEEP_ALIVE_S = 75  # longer than proxies keep theirs, so that none of them sends into a closing connection
+KEEP_ALIVE_S = 75  # longer than balancers keep theirs, so that none of them sends into a closing connection
 _MOST_CONNECTIONS = 8_000
 _SPARE_FILES = 256  # for the store, logs and the like
 _ENDED_AT_ONCE = 130  # as a shell says of a program that Ctrl-C has ended
 _GIVEN_UP = 1
+_LOOK_S = 0.2
 _SPARE_S = 10.0  # beyond `stop_within_s`: for what was handed in to be stored, and snapshots
+# A thread that stores lets others run with every statement, and then waits this long for its turn: Python's own 5 ms
+# would cost a group of requests more than the disk does.
+_SWITCH_S = 0.0001
 
 _logger = logging.getLogger("doral.service")
 
 
-class Server(uvicorn.Server):
-    """Uvicorn's server, which ends with 0 when it was asked to end, and tells its streams."""
-
-    def __init__(self, config: uvicorn.Config, app: FastAPI, *, stop_within_s: float) -> None:
-        super().__init__(config)
-        self._app = app
-        self._giving_up = threading.Timer(stop_within_s + _SPARE_S, _give_up)
-        self._giving_up.daemon = True
-
-    def run(self, sockets: list[socket.socket] | None = None) -> None:
-        try:
-            super().run(sockets)
-        finally:
-            self._giving_up.cancel()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        # Uvicorn sends the signal to itself again at the end, which makes being stopped look like a failure.
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        heard = [one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) != signal.SIG_IGN]
-        before = {one: signal.signal(one, self.handle_exit) for one in heard}
-        try:
-            yield
-        finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        del frame
-        if self.should_exit and sig == signal.SIGINT:
-            os._exit(_ENDED_AT_ONCE)  # what is not stored was not acknowledged
-        if not self.should_exit:
-            self._giving_up.start()
-        self.should_exit = True
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        streams = getattr(self._app.state, "streams", None)
-        if streams is not None:
-            streams.end()
-        await super().shutdown(sockets)
-
-
-def _give_up() -> None:
-    """A store that does not answer, such as a file that somebody else has locked, holds up nobody for ever."""
-    _logger.error("the store did not answer in time: ended without waiting for it; what was acknowledged is stored")
-    os._exit(_GIVEN_UP)
-
-
-def make_server(app: FastAPI, settings: ServiceSettings) -> Server:
-    """The server of this process."""
+def make_server(app: FastAPI, settings: ServiceSettings) -> uvicorn.Server:
+    """Uvicorn, as it is. Slow heads and huge requests from the open internet are the balancer's to refuse."""
     context = tls_context(settings)
-
-    def tls(config: uvicorn.Config, default: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-        del config, default
-        assert context is not None
-        return context
-
     config = uvicorn.Config(
         app,
-        loop="uvloop",
-        http=BoundedHttp,
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
-        # Only a proxy may say from where a request came: without one, whoever calls could say anything.
+        # Only a balancer may say from where a request came: without one, a caller could say anything.
         proxy_headers=settings.public_url is not None,
         backlog=BACKLOG,
         limit_concurrency=_room_for_connections(),
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=max(1, round(settings.stop_within_s)),
-        ssl_context_factory=None if context is None else tls,
+        ssl_context_factory=None if context is None else lambda *_: context,
     )
-    return Server(config, app, stop_within_s=settings.stop_within_s)
+    server = uvicorn.Server(config)
+    app.state.is_stopping = lambda: server.should_exit
+    return server
 
 
 def _room_for_connections() -> int:
@@ -204,11 +151,6 @@ def _room_for_connections() -> int:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return _MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else max(16, min(_MOST_CONNECTIONS, soft - _SPARE_FILES))
-
-
-# A thread that stores lets others run with every statement, and then waits this long for its turn: Python's own 5 ms
-# would cost a group of requests more than the disk does.
-_SWITCH_S = 0.0001
 
 
 def serve(settings: ServiceSettings, *, when_ready: Callable[[str], None] | None = None) -> None:
@@ -236,8 +178,21 @@ def _run(settings: ServiceSettings, listening: socket.socket, when_ready: Callab
     sys.setswitchinterval(_SWITCH_S)
     app = make_app(settings, open_store(settings.storage, code=settings.code))
     app.state.when_ready = when_ready
-    lines = set_up_logs(log_format=settings.log_format)
-    try:
-        make_server(app, settings).run(sockets=[listening])
-    finally:
-        lines.flush()
+    set_up_logs(log_format=settings.log_format)
+    server = make_server(app, settings)
+    threading.Thread(target=_give_up_late, args=(server, settings.stop_within_s), daemon=True).start()
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn hears them, and sends them again when it has ended
+            signal.signal(number, lambda *_: None)
+    server.run(sockets=[listening])
+    if server.force_exit:
+        os._exit(_ENDED_AT_ONCE)  # what is not stored was not acknowledged
+
+
+def _give_up_late(server: uvicorn.Server, stop_within_s: float) -> None:
+    """A store that does not answer, such as a file that another process has locked, delays no stop for ever."""
+    while not server.should_exit:
+        time.sleep(_LOOK_S)
+    time.sleep(stop_within_s + _SPARE_S)
+    _logger.error("the store did not answer in time: ended without waiting for it; what was acknowledged is stored")
+    os._exit(_GIVEN_UP)

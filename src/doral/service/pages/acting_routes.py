@@ -59,7 +59,7 @@ async def show(
     try:
         if act not in _FIELDS:  # those of arms have buttons next to the arm
             raise UnknownName("act", act, _FIELDS)
-        facts = await (await service.desk(name)).read(lambda campaign: campaign.facts())
+        facts = await (await service.queue(name)).read(lambda campaign: campaign.facts())
     except DoralError as error:
         return refused_page(request, caller, error)
     return _alone(request, caller, facts, act, _NOTHING_SENT, Mistakes())
@@ -79,7 +79,7 @@ async def do(
     try:
         if act not in ACTS:
             raise UnknownName("act", act, ACTS)
-        desk = await service.desk(name)
+        desk = await service.queue(name)
     except DoralError as error:
         return refused_page(request, caller, error)
     asked = ACTS[act]
@@ -115,7 +115,7 @@ async def cancel(
     back = campaign_path(name, "decisions", decision_id)
     key = sent.one(KEY_FIELD) or None
     try:
-        desk = await service.desk(name)
+        desk = await service.queue(name)
         if sent.one("sure") != "yes":
             decision = await desk.read(lambda campaign: campaign.decision(decision_id))
             sure = Sure(
@@ -154,7 +154,7 @@ async def page_file(
 ) -> Response:
     """The page as a file that needs nothing but itself, as `Campaign.page` writes it."""
     try:
-        text = await (await service.desk(name)).read(lambda campaign: page(campaign.facts()))
+        text = await (await service.queue(name)).read(lambda campaign: page(campaign.facts()))
     except DoralError as error:
         return refused_page(request, caller, error)
     headers = {
@@ -191,7 +191,7 @@ async def _wrong(
     if act not in _FIELDS:
         return refused_page(request, caller, error, back=campaign_path(name))
     try:
-        facts = await (await service.desk(name)).read(lambda campaign: campaign.facts())
+        facts = await (await service.queue(name)).read(lambda campaign: campaign.facts())
     except DoralError:  # the store itself is the trouble
         return refused_page(request, caller, error, back=campaign_path(name))
     if facts.state == "closed":

@@ -100,7 +100,7 @@ async def send_changes(
 
     It ends when whoever looks would not be let in any more.
     """
-    await service.desk(name)
+    await service.queue(name)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     ticks = _ticks(service, name, caller.key_id, lambda: service.entrance.holds(request.scope))
     return StreamingResponse(ticks, media_type="text/event-stream", headers=headers)

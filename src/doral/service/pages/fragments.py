@@ -78,7 +78,7 @@ class Board:
             if self._shown is not None and is_new:
                 return self._shown
             self._began_at = now
-            desk = await self._service.desk(self._name)
+            desk = await self._service.queue(self._name)
             shown = self._shown
             last = await desk.read(last_event)
             is_old = now - self._made_at > _AGES_S

@@ -51,7 +51,7 @@ async def show(
 ) -> Response:
     """The page of one decision."""
     try:
-        desk = await service.desk(name)
+        desk = await service.queue(name)
         told = await desk.read(lambda campaign: story(campaign.session, decision_id))
     except UnknownDecision:
         return _nothing(request, caller, name, decision_id)
@@ -71,7 +71,7 @@ async def find(
     """To the decision of this id or key, or an honest no."""
     asked = q.strip()[:_LONGEST_QUERY]
     try:
-        desk = await service.desk(name)
+        desk = await service.queue(name)
         found = await desk.read(lambda campaign: _find(campaign, asked)) if asked else None
     except DoralError as error:
         return refused_page(request, caller, error)

@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from starlette.responses import Response, StreamingResponse
 
 from doral.errors import DoralError, InvalidValue, UnknownName
@@ -16,13 +17,12 @@ from doral.live.events.codec import decode
 from doral.live.events.event import Event
 from doral.live.state.state import CampaignState
 from doral.live.storage.contract import Log
-from doral.service.access.guard import needs
-from doral.service.access.keys import Caller
+from doral.service.access.guard import Reader
 from doral.service.event_stream import Follower, OwningStream, told
 from doral.service.models.decisions import EventTold
 from doral.service.responses import encoded
-from doral.service.service import Service, last_event, service_of
-from doral.service.write_queue import Desk
+from doral.service.service import Shared, last_event
+from doral.service.write_queue import WriteQueue
 
 router = APIRouter(tags=["looking"])
 
@@ -53,8 +53,8 @@ _EXAMPLE = (
 async def events(
     request: Request,
     name: str,
-    service: Annotated[Service, Depends(service_of)],
-    caller: Annotated[Caller, Depends(needs("read"))],
+    service: Shared,
+    caller: Reader,
     after: Annotated[
         str | None,
         Query(description="The number of the last event that is known; without it, only what comes from now on."),
@@ -68,16 +68,16 @@ async def events(
     A stream ends with the event `end` when the campaign is deleted, the key is revoked or has expired, or the service
     is stopped: `data` says why.
     """
-    desk = await service.desk(name)
-    last = await desk.read(last_event)
+    queue = await service.queue(name)
+    last = await queue.read(last_event)
     start = _start("Last-Event-ID", last_event_id, last)
     if start is None:
         start = _start("after", after, last)
     async with AsyncExitStack() as stack:
-        listening = service.following.listen(name, lambda: desk.read(last_event), caller.key_id)
+        listening = service.following.listen(name, lambda: queue.read(last_event), caller.key_id)
         follower = await stack.enter_async_context(listening)
         content = stream_of(
-            desk, follower, last if start is None else start, lambda: service.entrance.holds(request.scope)
+            queue, follower, last if start is None else start, lambda: service.entrance.holds(request.scope)
         )
         return OwningStream(content, stack.pop_all(), media_type="text/event-stream", headers=_HEADERS)
 
@@ -94,17 +94,17 @@ def _start(field: str, given: str | None, last: int) -> int | None:
 
 
 async def stream_of(
-    desk: Desk, follower: Follower, seen: int, is_allowed: Callable[[], Awaitable[bool]]
+    queue: WriteQueue, follower: Follower, seen: int, is_allowed: Callable[[], Awaitable[bool]]
 ) -> AsyncGenerator[bytes, None]:
     """The events after `seen`, and those that come, as they are sent.
 
     Args:
-        desk: Of the campaign.
+        queue: Of the campaign.
         follower: That says when there are more.
         seen: The number of the last event that is known there.
         is_allowed: Whether whoever listens still may.
     """
-    yield b"retry: %d\n\n" % _RETRY_MS
+    yield format_sse_event(retry=_RETRY_MS)
     place = _Place(seen)
     while True:
         # Where the other side is slow, this waits for it: what is read next is not kept back until it may be sent, so
@@ -117,7 +117,7 @@ async def stream_of(
             if not await is_allowed():  # the key was revoked, or has ended, since the stream was opened
                 yield _end("key")
                 return
-            page = await desk.read(place.next_page)
+            page = await queue.read(place.next_page)
         except (CampaignGone, UnknownName):
             yield _end("deleted")
             return
@@ -132,7 +132,7 @@ async def stream_of(
             continue
         await follower.wait(beyond=place.seen, within_s=BEAT_S)
         if follower.last <= place.seen and follower.ended is None:
-            yield b": still here\n\n"
+            yield KEEPALIVE_COMMENT
 
 
 class _Place:
@@ -166,8 +166,8 @@ class _Place:
 
 
 def _written(event: dict[str, Any]) -> bytes:
-    return b"id: %d\nevent: %b\ndata: %b\n\n" % (event["sequence"], event["kind"].encode(), encoded(event))
+    return format_sse_event(data_str=encoded(event).decode(), event=event["kind"], id=str(event["sequence"]))
 
 
 def _end(why: str) -> bytes:
-    return b"event: end\ndata: %b\n\n" % encoded({"why": why})
+    return format_sse_event(data_str=encoded({"why": why}).decode(), event="end")
