@@ -85,7 +85,7 @@ WIDE: dict[str, tuple[str, bytes, int, str]] = {
         422,
         "number of features",
     ),
-    "nothing but faults": ("/decisions", b'{"features": [' + b"[]," * 5_000 + b"1]}", 422, "features[0]"),
+    "nothing but faults": ("/decisions", b'{"features": [' + b"[]," * 5_000 + b"1]}", 422, "number of features"),
     "many items": ("/decisions/batch", b'{"arrivals": [' + b"{}," * 100_000 + b"{}]}", 422, "number of arrivals"),
     "many bad items": ("/feedback/batch", b'{"answers": [' + b"1," * 50_000 + b"1]}", 422, "answers[0]"),
     "more than anybody sends": ("/decisions", b'{"features": [' + b"1," * 2_000_000 + b"1]}", 413, ""),

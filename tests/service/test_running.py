@@ -40,6 +40,7 @@ SETTINGS = ServiceSettings(storage="memory://", port=0)
         (replace(SETTINGS, host="::"), "host"),
         (replace(SETTINGS, host="example.org"), "host"),
         (replace(SETTINGS, tls_cert=Path("cert.pem")), "tls_cert"),
+        (replace(SETTINGS, host="0.0.0.0", tls_cert=Path("cert.pem"), tls_key=Path("key.pem")), "host"),
         (replace(SETTINGS, webhook="ftp://x", webhook_secret="s"), "webhook"),
         (replace(SETTINGS, webhook="http://127.0.0.1:1/"), "webhook_secret"),
     ],
@@ -54,6 +55,9 @@ def test_settings_that_are_allowed() -> None:
     check(SETTINGS)
     check(replace(SETTINGS, host="0.0.0.0", allow_plain_http=True))
     check(replace(SETTINGS, host="::1"))
+    with_tls = replace(SETTINGS, host="0.0.0.0", tls_cert=Path("cert.pem"), tls_key=Path("key.pem"))
+    check(replace(with_tls, allow_direct=True))
+    check(replace(with_tls, public_url="https://campaigns.example.org"))
 
 
 def test_a_port_that_is_taken_is_named() -> None:

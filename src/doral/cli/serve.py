@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _STORAGE_HELP = "sqlite:///file.db or postgresql://host/db; it is made where it is missing."
 _HOST_HELP = "Address to listen on. One that others can reach needs --tls-cert, or --allow-plain-http."
 _PLAIN_HELP = "Listen on an address that others can reach without TLS: where a proxy that speaks it stands before."
+_DIRECT_HELP = "Listen with TLS on an address that others can reach, with no balancer before it: in a trusted network."
 _RATE_HELP = "Requests per second that one key may send, on average; 0: no limit."
 _BODY_HELP = "Bytes that one request may have."
 _CODE_HELP = "Policies and models of your own by campaign, as kits=rules:Thrifty."
@@ -69,6 +70,7 @@ def serve(
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate, with those that vouch.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Private key of the certificate.")] = None,
     allow_plain_http: Annotated[bool, typer.Option("--allow-plain-http", help=_PLAIN_HELP)] = False,
+    direct: Annotated[bool, typer.Option("--direct", help=_DIRECT_HELP)] = False,
     rate: Annotated[float, typer.Option(min=0, metavar="PER_S", help=_RATE_HELP)] = 0.0,
     max_body: Annotated[int, typer.Option(min=1_000, metavar="BYTES", help=_BODY_HELP)] = 16 * 1024 * 1024,
     max_batch: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help=_BATCH_HELP)] = 10_000,
@@ -107,6 +109,7 @@ def serve(
                 tls_cert=tls_cert,
                 tls_key=tls_key,
                 allow_plain_http=allow_plain_http,
+                allow_direct=direct,
                 limits=Limits(body_bytes=max_body, batch=max_batch, rate_per_s=rate),
                 expire_every_s=_first(expire_every, _DEMO_EXPIRE_EVERY_S if demo else 60.0),
                 watch_every_s=_first(watch_every, _DEMO_WATCH_EVERY_S if demo else 30.0),

@@ -44,6 +44,7 @@ class ServiceSettings:
         tls_cert: File with the certificate, and those that vouch for it.
         tls_key: File with its private key.
         allow_plain_http: Listen on an address that others can reach, though nothing is encrypted.
+        allow_direct: Listen with TLS on an address that others can reach, though no balancer stands before it.
         limits: What one caller may ask for.
         expire_every_s: How often decisions that are too old are settled; 0: never by itself.
         watch_every_s: How often alarms are looked for.
@@ -64,6 +65,7 @@ class ServiceSettings:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     allow_plain_http: bool = False
+    allow_direct: bool = False
     limits: Limits = field(default_factory=Limits)
     expire_every_s: float = 60.0
     watch_every_s: float = 30.0

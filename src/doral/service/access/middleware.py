@@ -45,6 +45,14 @@ def check_binding(settings: ServiceSettings) -> None:
             "others can reach this address, and could read keys on their way: give --tls-cert and --tls-key; or "
             "--allow-plain-http, where a proxy that speaks TLS stands before it",
         )
+    is_direct = settings.tls_cert is not None and settings.public_url is None and not is_loopback(settings.host)
+    if is_direct and not settings.allow_direct:
+        raise InvalidValue(
+            "host",
+            settings.host,
+            "others can reach this address, and no balancer stands before it, which bounds slow and endless requests: "
+            "see deploy/nginx.conf, and give --public-url; or say --direct, where only a network that you trust does",
+        )
 
 
 def served_names(settings: ServiceSettings) -> frozenset[str] | None:
