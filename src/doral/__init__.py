@@ -27,8 +27,8 @@ Policies
     rival             what people would use otherwise: an A/B test, what is done today
     external          a policy whose values a model of your own predicts
     PythonPolicy      what a policy of your own has to do: `decide` and `observe`
-    Arrival           what a policy is told of an arrival
-    Answer            what it is told of an answer
+    Arrival           what a policy sees of an arrival
+    Answer            what it sees of an answer
 
 Simulation
 

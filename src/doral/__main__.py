@@ -1,4 +1,4 @@
-"""`python -m doral`, the same as `doral`: for those whose path does not have the latter."""
+"""`python -m doral`, the same command as `doral`."""
 
 from doral.cli import main
 

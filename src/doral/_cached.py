@@ -1,4 +1,4 @@
-"""What is computed once, without a lock: a process that is forked just then would inherit it locked, for ever.
+"""Cached values without a lock, which a forked process could inherit locked.
 
 `cached_property` is as Python 3.12 has it. Two threads that ask at the same time compute the same twice.
 """

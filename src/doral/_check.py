@@ -1,4 +1,4 @@
-"""Values from outside, checked once at the border and turned into plain Python ones."""
+"""Checks of values from outside, which turn them into plain Python values."""
 
 from __future__ import annotations
 

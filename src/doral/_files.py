@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, also after an error or a crash."""
+"""Files written whole or not at all, also after an error or a crash."""
 
 from __future__ import annotations
 

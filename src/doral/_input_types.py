@@ -1,4 +1,4 @@
-"""What users hand in, for type checkers: numbers, tables and columns. A text is none of these.
+"""Types of user input for type checkers: numbers, tables and columns. A string is none of these.
 
 (NumPy's ArrayLike takes texts, and a text is a sequence of texts: `means="nonsense"` would pass.)
 """

@@ -1,4 +1,4 @@
-"""How far a long call is: one line on standard error, in a terminal or a notebook, gone when it ends.
+"""Progress of a long call: one line on standard error, in a terminal or a notebook, removed when it ends.
 
 Words that stay do not run over the line that is rewritten. Nothing goes to standard output, and nothing to a file
 unless it was asked for.

@@ -1,4 +1,4 @@
-"""Everything that DORAL raises on purpose: one small tree, each message with its remedy.
+"""Errors that DORAL raises on purpose: one small tree, each message with its remedy.
 
 All of them can be pickled, because a worker process has to hand them back whole.
 """

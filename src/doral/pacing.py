@@ -92,7 +92,7 @@ class Edges(NamedTuple):
     """All edges of the hulls of J contexts, steepest first, ties by context, in blocks that have room for R each.
 
     Two neighbours together are more than half full, so that there are never more than B blocks. `need` is summed anew
-    after R changes: rounding cannot add up. Where B is 1, nobody asks for sums.
+    after R changes: rounding cannot add up. Where B is 1, no sums are needed.
     """
 
     slope: Annotated[Floats, Array("E")]

@@ -228,15 +228,15 @@ class _Watched:
         self._inner = inner
 
     def decide(self, arrival: Arrival) -> int | str | None:
-        told = dataclasses.replace(arrival)
+        before = dataclasses.replace(arrival)
         arm = self._inner.decide(arrival)
-        _demand(arrival == told, f"round {told.round}: the arrival was changed")
+        _demand(arrival == before, f"round {before.round}: the arrival was changed")
         return arm
 
     def observe(self, answer: Answer) -> None:
-        told = dataclasses.replace(answer)
+        before = dataclasses.replace(answer)
         self._inner.observe(answer)
-        _demand(answer == told, f"round {told.round}: the answer was changed")
+        _demand(answer == before, f"round {before.round}: the answer was changed")
 
 
 def _watched(maker: PolicyMaker) -> PolicyMaker:

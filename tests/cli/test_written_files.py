@@ -157,7 +157,7 @@ def test_the_end_may_be_a_date(tmp_path: Path) -> None:
         ({"contexts": [{"name": "x", "weigth": 2}]}, "did you mean 'weight'?"),
         ({"arms": "a"}, "arms = 'a': must be a list of names"),
         ({"arms": [3]}, "arm = 3: must be a name or an object"),
-        ({"contexts": 3}, "contexts = 3: must be names"),
+        ({"contexts": 3}, "contexts = 3: must be a list of names"),
         ({"deadline": "14 moons"}, "deadline = '14 moons': must be a duration"),
         ({"deadline": "-3d"}, "deadline = '-3d'"),
         ({"budget": "1_000"}, "budget = '1_000'"),

@@ -15,7 +15,7 @@ from doral.engine.engine import Engine
 from doral.engine.options import policy
 from doral.engine.setup import Blueprint, rules_of
 from doral.problem import Arm, Problem
-from doral.simulation.catalogue.real_life import HOURS, WEEKDAYS, until
+from doral.simulation.catalogue.stress import HOURS, WEEKDAYS, until
 from doral.simulation.scenario.arrivals import Arrivals, Bursts
 from doral.simulation.scenario.scenario import Scenario
 

@@ -17,7 +17,7 @@ from doral.engine.engine import Engine, Heard
 from doral.engine.options import PRESETS, policy
 from doral.engine.setup import Blueprint
 from doral.problem import Arm, Problem
-from doral.simulation.catalogue.real_life import SCENARIOS, only_harm
+from doral.simulation.catalogue.stress import SCENARIOS, only_harm
 from doral.simulation.scenario.scenario import Scenario
 from tests.engine.cases import HOPELESS
 

@@ -12,7 +12,7 @@ import doral
 from doral.delays import Fixed, Geometric
 from doral.errors import InvalidValue
 from doral.problem import Arm, Problem
-from doral.simulation.catalogue.real_life import SCENARIOS, only_harm
+from doral.simulation.catalogue.stress import SCENARIOS, only_harm
 from doral.simulation.results.result import SimulationResult
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.truth import make_truth

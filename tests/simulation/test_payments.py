@@ -15,7 +15,7 @@ from doral.engine.options import policy
 from doral.errors import InvalidValue
 from doral.prediction.python_policy import Answer, Arrival
 from doral.problem import Arm, Problem
-from doral.simulation.catalogue.real_life import pay_on_success, silent
+from doral.simulation.catalogue.stress import pay_on_success, silent
 from doral.simulation.results.outcome import Outcome
 from doral.simulation.scenario.scenario import Scenario
 from doral.simulation.world.oracle import expected_payments

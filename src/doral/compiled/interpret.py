@@ -1,4 +1,4 @@
-"""The same kernels as plain Python: a live campaign decides at once, while a child process compiles the program.
+"""Interpretation of kernels: a live campaign decides at once, while a child process compiles the program.
 
 An interpreted decision takes a fraction of a millisecond on a small problem; the program takes seconds to compile. So
 where no machine code is at hand, the entries of the program run as Python on the arrays of the state. The campaign then

@@ -1,4 +1,4 @@
-"""Compiled programs between processes: loaded where they are, compiled once where they are not.
+"""The cache of compiled programs: loaded where the code exists, compiled once where it does not.
 
 Code is read from the user's cache folder, or from what a wheel has brought for common processors. It is run, so only
 a file that belongs to this user or to root counts, in a folder into which no other user could have put it. A damaged

@@ -1,4 +1,4 @@
-"""What every delay law can do: be sampled, say how likely an answer is by some age, and become plain values."""
+"""The interface of delay laws: sampling, return probability by age, conversion to plain values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The laws that people name, each with its formula, its checks and its form for compiled code."""
+"""Delay laws, each with its formula, its checks and its form for compiled code."""
 
 from __future__ import annotations
 

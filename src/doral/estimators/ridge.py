@@ -357,9 +357,10 @@ def set_data_precision(ridge: Ridge, context: int, matrix: Floats) -> None:
             matrix[i, l] = 0.0
     for a in range(n_arms):
         weight = line_weight(ridge, context, a)
-        for i in range(n_features):
-            for l in range(i + 1):  # noqa: E741
-                matrix[i, l] += weight * ridge.features[a, i] * ridge.features[a, l]
+        if weight != 0.0:
+            for i in range(n_features):
+                for l in range(i + 1):  # noqa: E741
+                    matrix[i, l] += weight * ridge.features[a, i] * ridge.features[a, l]
     for i in range(n_features):
         for l in range(i):  # noqa: E741
             matrix[l, i] = matrix[i, l]
@@ -389,8 +390,9 @@ def refactor(ridge: Ridge, context: int) -> None:
     for i in range(n_features):  # direction = theta - mu = V^-1 (G - V_data mu)
         total = 0.0
         for a in range(n_arms):
-            for l in range(n_features):  # noqa: E741
-                total += inverse[i, l] * ridge.features[a, l] * excess[a]
+            if excess[a] != 0.0:
+                for l in range(n_features):  # noqa: E741
+                    total += inverse[i, l] * ridge.features[a, l] * excess[a]
         ridge.direction[i] = total
     for a in range(n_arms):
         mean = 0.0

@@ -70,9 +70,10 @@ def _sum_rows(curves: ReturnCurves, n_rows: int) -> None:
             curves.arm_at_risk[arm, g], curves.arm_returned[arm, g] = 0.0, 0.0
     for row in range(n_rows):
         for arm in range(n_arms):
-            for g in range(n_ages):
-                curves.arm_at_risk[arm, g] += curves.at_risk[row * n_arms + arm, g]
-                curves.arm_returned[arm, g] += curves.returned[row * n_arms + arm, g]
+            if curves.at_risk[row * n_arms + arm, 0] > 0.0:  # else no decision has reached any age
+                for g in range(n_ages):
+                    curves.arm_at_risk[arm, g] += curves.at_risk[row * n_arms + arm, g]
+                    curves.arm_returned[arm, g] += curves.returned[row * n_arms + arm, g]
 
 
 @kernel
@@ -126,9 +127,10 @@ def pool(curves: ReturnCurves) -> None:
     else:  # in the order in which they lie in memory
         for row in range(n_rows):
             for arm in range(n_arms):
-                for g in range(n_ages):
-                    more, most = _scatter(curves, row, arm, g)
-                    excess, possible = excess + more, possible + most
+                if curves.at_risk[row * n_arms + arm, 0] > 0.0:
+                    for g in range(n_ages):
+                        more, most = _scatter(curves, row, arm, g)
+                        excess, possible = excess + more, possible + most
     concentration = MOST_CONCENTRATED
     if excess > 0.0 and possible > 0.0:
         concentration = min(max(possible / excess - 1.0, 1.0), MOST_CONCENTRATED)

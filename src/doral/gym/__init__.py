@@ -1,4 +1,4 @@
-"""Scenarios as environments of Gymnasium, for those who have an agent of reinforcement learning.
+"""Scenarios as environments of Gymnasium, for agents of reinforcement learning.
 
     import gymnasium
     import doral.gym

@@ -1,1 +1,1 @@
-"""Plain numerics as kernels: random bits, normal quantiles, approximate logarithms and exponentials, sums over rows."""
+"""Plain numerics: kernels of numbers, and elementary functions with the same last bit everywhere."""

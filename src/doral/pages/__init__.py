@@ -1,1 +1,1 @@
-"""Pages for people: a shell, tables, numbers and pictures, without a word about what they show."""
+"""Parts of HTML pages: a shell, tables, numbers and pictures, independent of their content."""

@@ -1,4 +1,4 @@
-"""Figures that show themselves: in notebooks without any magic, at a terminal in the viewer for pictures."""
+"""Figures that display themselves: in notebooks, and at a terminal in the image viewer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CSS_DOTS_PER_INCH = 96
 
 
 class Figure(matplotlib_figure.Figure):
-    """A Matplotlib figure without pyplot: nothing is shown, nor kept open, unless somebody asks."""
+    """A Matplotlib figure without pyplot: nothing is shown, nor kept open, unless asked for."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, Any]]:
         """What a notebook shows, with the size on the page."""
@@ -60,7 +60,7 @@ def _is_notebook() -> bool:
 
 
 def _viewer() -> list[str] | None:
-    """The command that opens a picture; None: nobody could see it."""
+    """The command that opens a picture; None: there is no display."""
     if sys.platform == "darwin":
         return ["open"]
     if sys.platform == "win32":

@@ -1,4 +1,4 @@
-"""The little HTML that reports need: escaped text, numbers, tables."""
+"""HTML for reports: escaped text, numbers, tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Datum:
     look: str = ""
     is_head: bool = False
     title: str = ""
-    """More of it, for whoever points at it."""
+    """More of it, shown on hover."""
 
 
 def text(value: str, *, look: str = "", is_head: bool = False) -> Datum:

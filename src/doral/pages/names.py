@@ -1,4 +1,4 @@
-"""Names as people can read them: they come from outside and may be anything."""
+"""Names from outside, shortened and escaped for display."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an object shows of itself in a notebook: a title, a few facts, small tables. It takes the notebook's colours."""
+"""Cards for notebooks: a title, a few facts, small tables, in the colours of the notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers for people, on pages and on terminals."""
+"""Numbers in words, for pages and terminals."""
 
 from __future__ import annotations
 

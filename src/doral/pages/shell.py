@@ -1,4 +1,4 @@
-"""A page that needs nothing but itself: what it shows, and what is put around it."""
+"""The shell of a self-contained page: styles, menu, sections."""
 
 from __future__ import annotations
 

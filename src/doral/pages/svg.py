@@ -165,7 +165,7 @@ class Drawing:
             self.add(label(words, x, above + 12.0 + row * LINE, anchor))
 
     def svg(self, *, id: str, title: str, says: str, look: str = "") -> str:  # noqa: A002  (as HTML calls it)
-        """The drawing; `says` is what it shows, for whoever cannot see it."""
+        """The drawing; `says` is what it shows, for screen readers."""
         body = "".join(self._parts)
         return (
             f'<svg class="drawing {look}" viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
@@ -211,7 +211,7 @@ _MOST_ROWS = 3  # of names of marks, above each other
 def _placed(
     marks: Sequence[Mark], x_of: Callable[[float], float], left: float, width: float
 ) -> list[tuple[str, float, str, int]]:
-    """(words, x, anchor, row) of those names that find room; the others keep their line, and are told elsewhere."""
+    """(words, x, anchor, row) of those names that find room; the others keep their line, and stand elsewhere."""
     ends = [left - _GAP] * _MOST_ROWS
     found: list[tuple[str, float, str, int]] = []
     for one in sorted(marks, key=lambda mark: mark.at):

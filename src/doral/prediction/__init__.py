@@ -1,1 +1,1 @@
-"""Models and policies from outside: what they see, when they are fitted anew, and what they say."""
+"""Models and policies from outside: their input, when they are fitted, and their predictions."""

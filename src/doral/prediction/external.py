@@ -77,7 +77,7 @@ class External:
         return dataclasses.replace(problem, person=(*problem.person, *predicted), missing="mean")
 
     def of_campaign(self, problem: Problem) -> Problem:
-        """`problem_of` one that a campaign is made of: whoever opens it again has the model alone to go by."""
+        """`problem_of` one that a campaign is made of: opened again, it has the model alone to go by."""
         if not isinstance(problem, Problem):
             raise InvalidValue("problem", problem, "must be a doral.Problem")
         if problem.missing != self.missing:

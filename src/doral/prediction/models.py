@@ -1,4 +1,4 @@
-"""Models from outside at work: the table that they see, when they are fitted, and what they predict."""
+"""Models from outside: the table of features, the schedule of fits, and predictions."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ class Models:
         said = said.reshape(len(x))
         if not np.isfinite(said).all():
             worst = said[~np.isfinite(said)][0]
-            raise self._failed(arm, f"predicts {worst} for somebody: predictions must be finite")
+            raise self._failed(arm, f"predicts {worst}: predictions must be finite")
         return said
 
     def _asked(self, fitted: _Fitted, x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is asked: the arms, the contexts, the budget and the time."""
+"""Problems: arms, contexts, budget and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the budget can be spent on."""
+"""Arms: options that the budget can be spent on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of what a problem is given beside arms and contexts; what skipping earns, known or learned."""
+"""Checks of a problem beside its arms and contexts, and of the baseline: what skipping earns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who arrives."""
+"""Contexts: kinds of arrivals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked: the arms, the contexts, the budget and the time. Frozen, and validated once, here."""
+"""Problem: arms, contexts, budget and time. Frozen, and validated here."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The simulator: policies play tapes, and results come as tidy frames and figures."""
+"""The simulator: policies play tapes; results are tidy frames and figures."""

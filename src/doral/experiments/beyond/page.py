@@ -164,7 +164,7 @@ def _answer(found: BeyondFindings, extent: BeyondExtent) -> str:
 
 
 def _missed(claims: list[Claim]) -> str:
-    """The targets that are not reached, where nobody can overlook them."""
+    """List the targets that are not reached, at the top of the page."""
     items = "".join(
         f"<li>{verdict_mark(claim.verdict)}<span>{escape(claim.statement)} "
         f"<small>({escape(claim.scenario)}: {number(claim.estimate, 2)}, {spread(claim.low, claim.high, 2)})</small>"

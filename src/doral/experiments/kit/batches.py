@@ -61,7 +61,7 @@ class Extent:
         return not self.main_only
 
     def asked_for(self, *, runs: int | None, main_only: bool) -> Self:
-        """This extent with what somebody asked for; sides never take more runs than the main table."""
+        """Return this extent with other numbers of runs; sides never take more runs than the main table."""
         wanted = self.runs if runs is None else runs
         return dataclasses.replace(self, runs=wanted, side_runs=min(self.side_runs, wanted), main_only=main_only)
 

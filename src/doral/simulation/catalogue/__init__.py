@@ -1,1 +1,1 @@
-"""Scenarios by name: those of the paper, and those that each make one thing hard."""
+"""Shipped scenarios by name."""

@@ -6,10 +6,10 @@ from typing import Literal, TypeAlias
 
 from doral import _check
 from doral.errors import UnknownName
-from doral.simulation.catalogue import paper, people, real_life, stress
+from doral.simulation.catalogue import paper, people, stress
 from doral.simulation.scenario.scenario import Scenario
 
-CLASS_SCENARIOS: dict[str, Scenario] = {**paper.SCENARIOS, **stress.SCENARIOS, **real_life.SCENARIOS}
+CLASS_SCENARIOS: dict[str, Scenario] = {**paper.SCENARIOS, **stress.SCENARIOS}
 """Those whose arrivals are classes."""
 
 STRATA = "@strata"

@@ -241,7 +241,7 @@ def drift(phases: int = 3) -> Scenario:
 def one_class_each(
     paper: str = "paper/diverse-pareto", *, horizon: int = HORIZON, budget: float = BUDGET, name: str = "one-class-each"
 ) -> Scenario:
-    """A scenario of the paper whose classes are told by one 0 or 1 for each; stratified, it is the class model's."""
+    """A scenario of the paper whose classes are features, one 0 or 1 for each; stratified, it is the class model's."""
     classes = np.eye(len(SHARES))
     person = [f"is_{context}" for context in PAPER[paper].problem.context_names]
     return _scenario(

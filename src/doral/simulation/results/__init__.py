@@ -1,1 +1,1 @@
-"""What runs gave: outcomes, tables, differences, plots and files."""
+"""Results of runs: outcomes, tables, differences, plots and files."""

@@ -143,7 +143,7 @@ class Difference:
         return f"no difference shown between {self.policy} and {self.than}: {amount}{ends}, {pairs}"
 
     def _amount(self, sign: float, *, signed: bool = False) -> tuple[str, str]:
-        """The difference, in percent where it can be told so, and its interval in brackets, or nothing."""
+        """The difference, in percent where that is known, and its interval in brackets, or nothing."""
         if self.percent is not None:
             mean, ends, unit = self.percent, (self.percent_low, self.percent_high), "%"
         else:
@@ -244,8 +244,8 @@ def _entry(one: Difference | None) -> str:
     if one is None:
         return DASH
     digits = max(1, _first_digit(one.percent)) if one.percent is not None and one.is_shown else 1
-    told = f"{number(one.percent, digits, signed=True)}%" if one.percent is not None else _rewards(one.mean)
-    return told if one.is_shown else f"({told})"
+    words = f"{number(one.percent, digits, signed=True)}%" if one.percent is not None else _rewards(one.mean)
+    return words if one.is_shown else f"({words})"
 
 
 def _rewards(mean: float) -> str:

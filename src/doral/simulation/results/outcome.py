@@ -1,4 +1,4 @@
-"""What one policy did in one run."""
+"""The outcome of one policy in one run."""
 
 from __future__ import annotations
 

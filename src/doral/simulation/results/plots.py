@@ -1,4 +1,4 @@
-"""Figures of results, in Matplotlib, returned for further styling; they show themselves in notebooks."""
+"""Figures of results, in Matplotlib, returned for further styling."""
 
 from __future__ import annotations
 

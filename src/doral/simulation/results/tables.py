@@ -1,4 +1,4 @@
-"""Runs and decisions as data frames, and what a result shows of itself: a line, a table, a card."""
+"""Data frames of runs and decisions, and the display of a result: a line, a table, a card."""
 
 from __future__ import annotations
 

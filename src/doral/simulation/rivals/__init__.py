@@ -1,1 +1,1 @@
-"""Rivals that people would really use, in plain Python: by name in every comparison, on the same tapes."""
+"""Rivals in plain Python: policies in common use, played on the same tapes."""

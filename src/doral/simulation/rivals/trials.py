@@ -1,4 +1,4 @@
-"""What rivals share: settings, uniform exploration, LP_m with the remaining budget, and sums of answers."""
+"""Shared parts of rivals: settings, uniform exploration, LP_m with the remaining budget, sums of answers."""
 
 from __future__ import annotations
 

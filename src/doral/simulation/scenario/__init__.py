@@ -1,1 +1,1 @@
-"""What a scenario is: rewards, delays, people and arrivals, and its files."""
+"""Scenarios: rewards, delays, people and arrivals, and their files."""

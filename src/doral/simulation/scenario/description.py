@@ -1,4 +1,4 @@
-"""Scenarios and policies in words, for people, and in plain values, for keys."""
+"""Descriptions of scenarios: in words for display, in plain values for keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scenario from a log: who comes and when, and what becomes of what is done, as far as the log tells it."""
+"""Scenarios from a log: its arrivals, and draws from its observed outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Problems and scenarios as they are written by hand: TOML or JSON, turned into plain values."""
+"""Problems and scenarios as written by hand: TOML or JSON, turned into plain values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_keys(what: str, given: Mapping[str, Any], known: Iterable[str]) -> Non
 
 
 def problem_values(value: object, *, clock: Clock) -> ProblemValues:
-    """The problem in plain values. `clock` is what its numbers count: only seconds can be told as "14d"."""
+    """Return the problem in plain values. `clock` is what its numbers count: only seconds can be written as "14d"."""
     if not isinstance(value, Mapping):
         raise InvalidValue("problem", value, 'must be a mapping, {"arms": ..., "budget": ...}')
     check_keys("problem", value, PROBLEM_KEYS)
@@ -54,9 +54,13 @@ def problem_values(value: object, *, clock: Clock) -> ProblemValues:
     for key in ("arms", "budget"):
         if key not in data:
             raise InvalidValue("problem", data, f"lacks the key {key!r}")
-    data["arms"] = _arms(data["arms"])
+    data["arms"] = _entries("arms", data["arms"], _ARM_KEYS, "cost")
     if data.get("contexts") is not None:
-        data["contexts"] = _contexts(data["contexts"], clock=clock)
+        data["contexts"] = _entries("contexts", data["contexts"], _CONTEXT_KEYS, "share")
+        for one in data["contexts"]:
+            if "deadline" in one:
+                where = f"deadline of context {shown(one.get('name'))}"
+                one["deadline"] = duration(where, one["deadline"], clock=clock)
     if isinstance(data.get("person"), Mapping):
         data["person"] = [{"name": name, "kind": kind} for name, kind in data["person"].items()]
     if isinstance(data.get("reserves"), Mapping):
@@ -87,38 +91,24 @@ def duration(field: str, value: Any, *, clock: Clock) -> Any:
     return _SECONDS.duration(field, value)
 
 
-def _arms(value: object) -> Any:
-    """Objects, names, or a mapping from name to cost or object."""
+def _entries(field: str, value: object, known: Sequence[str], number: str) -> list[dict[str, Any]]:
+    """Return objects of names, of objects, or of a mapping from name to `number` or object."""
     if isinstance(value, Mapping):
-        value = [{"name": name, **(one if isinstance(one, Mapping) else {"cost": one})} for name, one in value.items()]
+        value = [{"name": name, **(one if isinstance(one, Mapping) else {number: one})} for name, one in value.items()]
+    remedy = (
+        f'must be a list of names, a mapping from name to {number}, or objects such as {{"name": "a", "{number}": 1}}'
+    )
     if not isinstance(value, list):
-        raise InvalidValue("arms", value, 'must be a list of names or of objects such as {"name": "a", "cost": 4}')
-    made = [{"name": one} if isinstance(one, str) else one for one in value]
-    for one in made:
-        if not isinstance(one, Mapping):
-            raise InvalidValue("arm", one, 'must be a name or an object such as {"name": "a", "cost": 4}')
-        check_keys("arm", one, _ARM_KEYS)
-    return made
-
-
-def _contexts(value: object, *, clock: Clock) -> Any:
-    """Objects, names, or a mapping from name to share or object."""
-    if isinstance(value, Mapping):
-        value = [{"name": name, **(one if isinstance(one, Mapping) else {"share": one})} for name, one in value.items()]
-    if not isinstance(value, list):
-        raise InvalidValue("contexts", value, 'must be names, a mapping from name to share, or objects with a "name"')
-    made = []
+        raise InvalidValue(field, value, remedy)
+    entries = []
     for one in value:
-        given = {"name": one} if isinstance(one, str) else one
-        if not isinstance(given, Mapping):
-            raise InvalidValue("context", one, 'must be a name or an object such as {"name": "adult", "share": 0.7}')
-        check_keys("context", given, _CONTEXT_KEYS)
-        given = dict(given)
-        if "deadline" in given:
-            field = f"deadline of context {shown(given.get('name'))}"
-            given["deadline"] = duration(field, given["deadline"], clock=clock)
-        made.append(given)
-    return made
+        entry = {"name": one} if isinstance(one, str) else one
+        if not isinstance(entry, Mapping):
+            example = f'must be a name or an object such as {{"name": "a", "{number}": 1}}'
+            raise InvalidValue(field.removesuffix("s"), one, example)
+        check_keys(field.removesuffix("s"), entry, known)
+        entries.append(dict(entry))
+    return entries
 
 
 def names_of(items: Any) -> list[str]:
@@ -127,7 +117,7 @@ def names_of(items: Any) -> list[str]:
 
 
 _LAWS: dict[str, Any] = {name.lower(): law for name, law in LAWS.items()}
-_TIMES = ("mean", "minimum", "median", "scale", "delay", "values")  # of laws: what may be told as "3d"
+_TIMES = ("mean", "minimum", "median", "scale", "delay", "values")  # of laws: what may be written as "3d"
 _MOST_NESTED = 2 * delays.MAX_NESTED_LAWS
 
 

@@ -382,21 +382,21 @@ def draw_people(scenario: Scenario, features: Floats, *, seed: int, run: int) ->
     crowd = draw_crowd(scenario, generator(seed, run, PEOPLE))
     table, shape = crowd.table(), (n, problem.n_arms)
 
-    def told(field: str, law: Any, purpose: int) -> Floats:
+    def numbers_for(field: str, law: Any, purpose: int) -> Floats:
         return _numbers_by(law, field, table, features, lambda: generator(seed, run, purpose))
 
     base = crowd.classes((problem if strata is None else strata).context_names)
     paid = np.zeros((0, 0))
     if not isinstance(scenario.paid, str):
-        paid = _chances(told("paid", scenario.paid, PAID), base, shape)
+        paid = _chances(numbers_for("paid", scenario.paid, PAID), base, shape)
     return Drawn(
         crowd=crowd,
         traits=crowd.traits(problem.person) if strata is None else np.zeros((1, 0)),
         classes=base if strata is None else strata.of(crowd),
-        means=_means(told("means", scenario.means, MEANS), scenario, shape),
-        speed=np.zeros(0) if scenario.speed is None else _speed(told("speed", scenario.speed, SPEED), n),
+        means=_means(numbers_for("means", scenario.means, MEANS), scenario, shape),
+        speed=np.zeros(0) if scenario.speed is None else _speed(numbers_for("speed", scenario.speed, SPEED), n),
         paid=paid,
-        shares=_shares(scenario, n, told),
+        shares=_shares(scenario, n, numbers_for),
         is_sample=callable(scenario.people),
     )
 
@@ -417,10 +417,10 @@ def draw_crowd(scenario: Scenario, rng: np.random.Generator) -> Crowd:
 def frequencies_of(scenario: Scenario, crowd: Crowd, rng: np.random.Generator) -> Floats:
     """Return the share of all arrivals that each makes up (N,), over all phases."""
 
-    def told(field: str, law: Any, purpose: int) -> Floats:
+    def numbers_for(field: str, law: Any, purpose: int) -> Floats:
         return _numbers_by(law, field, crowd.table(), scenario.problem.features, lambda: rng)
 
-    shares = _shares(scenario, crowd.size, told)
+    shares = _shares(scenario, crowd.size, numbers_for)
     return shares.mean(axis=0) if len(shares) else np.full(crowd.size, 1.0 / crowd.size)
 
 
@@ -464,10 +464,10 @@ def _chances(paid: Floats, classes: Ints, shape: tuple[int, int]) -> Floats:
     return np.ascontiguousarray(paid)
 
 
-def _shares(scenario: Scenario, n: int, told: Callable[[str, Any, int], Floats]) -> Floats:
+def _shares(scenario: Scenario, n: int, numbers_for: Callable[[str, Any, int], Floats]) -> Floats:
     if scenario.frequencies is None:
         return np.zeros((0, n))
-    given = told("frequencies", scenario.frequencies, FREQUENCIES)
+    given = numbers_for("frequencies", scenario.frequencies, FREQUENCIES)
     if given.shape not in ((n,), (scenario.phases, n)):
         remedy = f"must be {(n,)}, one number per person, or {(scenario.phases, n)} where there are phases"
         raise InvalidValue("shape of frequencies", given.shape, remedy)

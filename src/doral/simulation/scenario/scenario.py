@@ -1,4 +1,4 @@
-"""A scenario: a problem together with what is true of it. Pure data; `world.py` turns it into arrays."""
+"""Scenario: a problem together with what is true of it, as pure data."""
 
 from __future__ import annotations
 
@@ -338,8 +338,8 @@ class Scenario:
             log: One that `doral.read_log` has read, or anything that it reads.
             budget: What can be spent in all. None: as in the log.
             horizon: How many arrive. None: as many as in the log.
-            deadline: How old an answer may be to count: "14d", or a number in the unit in which the log's times are
-                told. None: as long as its answers take.
+            deadline: How old an answer may be to count: "14d", or a number in the unit of the log's
+                times. None: as long as its answers take.
             name: What the scenario is called. None: as the log.
             seed: Of the draws by which thin cells borrow. Default: 0.
             columns: Options of `doral.read_log`, where `log` is still to be read.

@@ -1,1 +1,1 @@
-"""Who computes: this process, several here, or a cluster. What comes out is the same to the bit."""
+"""Workers that compute runs: this process, several here, or a cluster. Results are the same to the bit."""

@@ -1,1 +1,1 @@
-"""What happens in a run: draws, answers, payments, and the players on them."""
+"""A run: draws, answers, payments, and the players."""

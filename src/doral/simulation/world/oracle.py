@@ -1,4 +1,4 @@
-"""What is worth what in truth: return probabilities, expected rewards and payments, and the oracle.
+"""True return probabilities, expected rewards and payments, and the oracle.
 
 The oracle is the largest expected reward of a policy that knows the true means and delays; regret is measured to it. It
 is the value of LP_m with the true values. Where arms are missing at random, LP_m has a term for every set of arms; its

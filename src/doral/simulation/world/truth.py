@@ -271,9 +271,11 @@ def _compiled_laws(scenario: Scenario) -> Laws:
 
 
 def _shapes(codes: Sequence[LawCode]) -> tuple[list[tuple[int, float]], Ints]:
-    """The kinds and the `b` of laws that can be told quickly, if they are few; and the number of each law's."""
-    told = [code.kind in QUICK and code.never == 0.0 for code in codes]
-    shapes = list(dict.fromkeys((code.kind, code.b) for code, is_quick in zip(codes, told, strict=True) if is_quick))
+    """Return the kinds and the `b` of laws with a quick form, if they are few, and the number of each law's shape."""
+    has_quick = [code.kind in QUICK and code.never == 0.0 for code in codes]
+    shapes = list(
+        dict.fromkeys((code.kind, code.b) for code, is_quick in zip(codes, has_quick, strict=True) if is_quick)
+    )
     if len(shapes) > MANY_SHAPES:
         shapes = []
     numbers = {shape: number for number, shape in enumerate(shapes)}
