@@ -131,7 +131,7 @@ def test_origins_are_compared_as_browsers_write_them() -> None:
         replace(SETTINGS, host="::1"),
         replace(SETTINGS, host="127.9.9.9"),
         replace(SETTINGS, host="localhost"),
-        replace(SETTINGS, host="0.0.0.0", tls_cert=CERT, tls_key=KEY),
+        replace(SETTINGS, host="0.0.0.0", tls_cert=CERT, tls_key=KEY, allow_direct=True),
         replace(SETTINGS, host="0.0.0.0", allow_plain_http=True),
         replace(SETTINGS, public_url="https://campaigns.example.org/"),
     ],
@@ -145,6 +145,7 @@ def test_addresses_that_may_be_listened_on(settings: ServiceSettings) -> None:
     [
         ({"host": "0.0.0.0"}, "host = '0.0.0.0': others can reach this address"),
         ({"host": "::"}, "others can reach"),
+        ({"host": "::", "tls_cert": CERT, "tls_key": KEY}, "no balancer stands before it"),
         ({"host": ""}, "others can reach"),
         ({"host": "192.168.1.4"}, "others can reach"),
         ({"host": "localhost.example.org"}, "others can reach"),

