@@ -137,6 +137,47 @@ def test_code_that_is_none(code: Any) -> None:
         doral.open("memory://", code={"one": code})
 
 
+@pytest.mark.parametrize("code", [{7: PATH}, {"": PATH}, [PATH], PATH, {"one": "no.such:x"}])
+def test_code_that_cannot_be_used_makes_no_file(code: Any, tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue):
+        doral.open(f"sqlite:///{tmp_path / 'one.db'}", code=code)
+    assert not list(tmp_path.iterdir())
+
+
+class Deaf:
+    def __init__(self, problem: doral.Problem, seed: int) -> None:
+        """Without `observe`: the first answer would be refused, and all that follow."""
+
+    def decide(self, arrival: doral.Arrival) -> int | None:
+        return None
+
+
+class Unmade(Moody):
+    def __init__(self) -> None:
+        """Takes no problem."""
+
+
+@pytest.mark.parametrize("maker", [Deaf, Unmade, dict])
+def test_a_policy_that_cannot_be_made_makes_no_campaign(maker: Any) -> None:
+    with doral.open("memory://", code={"one": maker}) as store:
+        with pytest.raises(PolicyFailed):
+            store.create("one", PROBLEM, policy="own", seed=7)
+        assert store.list() == []
+
+
+@pytest.mark.parametrize("said", [-1, 2, 1.5, True, "nobody", [0], float("nan"), object(), 10**30])
+def test_an_arm_that_cannot_be_had_is_refused(said: Any) -> None:
+    class Says(Moody):
+        def decide(self, arrival: doral.Arrival) -> Any:
+            return said
+
+    with doral.open("memory://", code={"one": Says}) as store:
+        campaign = store.create("one", PROBLEM, policy="own", seed=7, clock="rounds")
+        with pytest.raises(PolicyFailed, match=r"'letter' \(0\), 'call' \(1\)"):
+            campaign.decide("old")
+        assert campaign.report().arrivals == 0
+
+
 def test_code_and_campaigns_that_do_not_fit() -> None:
     with doral.open("memory://", code={"one": Moody}) as store:
         with pytest.raises(InvalidValue, match="needs code"):

@@ -30,7 +30,7 @@ from doral.live.runtime.open_sessions import OpenSessions
 from doral.live.runtime.replay import LogReader
 from doral.live.runtime.session import CLOCK_TOLERANCE_S, Session
 from doral.live.state.definition import make_definition
-from doral.live.state.own_policy import OWN, Code, label_of, loaded
+from doral.live.state.own_policy import OWN, Code, label_of, load_code, make_own_policy
 from doral.live.state.state import CampaignState
 from doral.live.storage.connection import Timeouts, refuse_child
 from doral.live.storage.contract import CampaignRow, Log, Storage
@@ -72,8 +72,7 @@ def open(  # noqa: A001  (read as `doral.open`)
     """
     if not isinstance(create, bool):
         raise InvalidValue("create", create, "must be True or False")
-    if code is not None and not isinstance(code, Mapping):
-        raise InvalidValue("code", code, "must be a mapping from campaigns to package.module:attribute")
+    load_code(code)  # before a file is made
     timeouts = Timeouts(lock_s=lock_timeout_s, statement_s=statement_timeout_s, connect_s=connect_timeout_s)
     tolerance_s = _check.finite_number("clock_tolerance_s", clock_tolerance_s, at_least=0)
     storage = _storage(url, create=create, timeouts=timeouts)
@@ -132,8 +131,7 @@ class Store:
             clock_tolerance_s: Seconds by which clocks may disagree.
             code: By campaign, a policy or a model of your own.
         """
-        self._code = dict(code or {})
-        self._loaded = {name: loaded(name, one) for name, one in self._code.items()}
+        self._code, self._loaded = dict(code or {}), load_code(code)
         self._is_closed = False
         self._storage = storage
         self._clock_tolerance_s = clock_tolerance_s
@@ -182,13 +180,16 @@ class Store:
                 problem says.
         """
         name = _check.name("name of a campaign", name)
-        own = None
+        own, maker = None, None
         if isinstance(policy, str) and policy == OWN:
             code = self._loaded.get(name)
             if code is None:
                 remedy = f"needs code: doral.open(url, code={{{name!r}: 'package.module:attribute'}})"
                 raise InvalidValue("policy", policy, remedy)
-            policy, own = (code, None) if isinstance(code, External) else (_ESTIMATES, label_of(self._code[name]))
+            if isinstance(code, External):
+                policy = code
+            else:
+                policy, own, maker = _ESTIMATES, label_of(self._code[name]), code
         model = policy if isinstance(policy, External) else None
         if isinstance(policy, External):
             problem, policy = policy.of_campaign(problem), policy.options
@@ -205,6 +206,8 @@ class Store:
             created_at=began,
             own=own,
         )
+        if own is not None and maker is not None:
+            make_own_policy(own, maker, definition.problem, definition.seed)  # before anything is stored
         tag = secrets.token_hex(4)
         created = Created(Place(1, 0.0, now, secrets.randbits(62)), definition.to_json())
         first = seal(encode(created), before=beginning(tag), salt=b"", engine=1)

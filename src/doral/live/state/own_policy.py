@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from doral import _check
 from doral.engine.decide import SKIPPED_OVER
 from doral.errors import InvalidValue
 from doral.live.errors import PolicyFailed
@@ -20,6 +21,7 @@ from doral.live.events.person import features_of
 from doral.live.state.parts import bits_of
 from doral.prediction.external import External
 from doral.prediction.python_policy import Answer, Arrival, PolicyMaker, PythonPolicy
+from doral.problem import Problem
 
 if TYPE_CHECKING:
     from doral.live.state.state import CampaignState
@@ -36,10 +38,7 @@ class OwnPolicy:
         self.name = state.definition.own or ""
         self._rounds: dict[int, int] = {}  # of decisions that are not answered yet
         self._is_warned = False
-        try:
-            self._policy: PythonPolicy = maker(state.definition.problem, state.definition.seed)
-        except Exception as error:
-            raise self._failed("could not be made", error) from error
+        self._policy = make_own_policy(self.name, maker, state.definition.problem, state.definition.seed)
 
     def choose(self, state: CampaignState, event: Decided) -> Choice:
         """Ask the policy for an arm, and return the whole choice; PolicyFailed where it cannot be had."""
@@ -78,7 +77,8 @@ class OwnPolicy:
                 return Choice(None, None, 0.0, round_, OWN_SKIP, None, None, None)
             said = state.arms.control
         elif isinstance(said, str | bool) or said not in arms:
-            raise self._failed(f"chose {said!r} in round {round_}, which is not among {arms}", None)
+            names = ", ".join(f"{state.problem.arm_names[arm]!r} ({arm})" for arm in arms) or "no arm"
+            raise self._failed(f"chose {said!r} in round {round_}: available were {names}, and None skips", None)
         arm = int(said)
         cost, reason = state.arms.costs(arrival.context)[arm], OWN_SKIP if arm == state.arms.control else OWN_CHOICE
         return Choice(state.engine.played, arm, cost, round_, reason, None, None, None)
@@ -110,8 +110,24 @@ class OwnPolicy:
             raise self._failed(f"could not observe the answer to event {about.decision}", error) from error
 
     def _failed(self, what: str, error: Exception | None) -> PolicyFailed:
-        why = "" if error is None else f": {type(error).__name__}: {error}"
-        return PolicyFailed(f"policy {self.name} {what}{why}; nothing was stored: mend it, and open the store again")
+        return _failed(self.name, what, error)
+
+
+def make_own_policy(name: str, maker: PolicyMaker, problem: Problem, seed: int) -> PythonPolicy:
+    """Return a new policy object; PolicyFailed where it cannot be made, or lacks a method."""
+    try:
+        policy = maker(problem, seed)
+    except Exception as error:
+        raise _failed(name, "could not be made", error) from error
+    for method in ("decide", "observe"):
+        if not callable(getattr(policy, method, None)):
+            raise _failed(name, f"has no method {method}, which every policy needs", None)
+    return policy
+
+
+def _failed(name: str, what: str, error: Exception | None) -> PolicyFailed:
+    why = "" if error is None else f": {type(error).__name__}: {error}"
+    return PolicyFailed(f"policy {name} {what}{why}; nothing was stored: mend it, and open the store again")
 
 
 # --- named in the configuration of a store ----------------------------------------------------------------------------
@@ -119,7 +135,14 @@ class OwnPolicy:
 Code = str | External | PolicyMaker
 
 
-def loaded(name: str, code: object) -> External | PolicyMaker:
+def load_code(code: object) -> dict[str, External | PolicyMaker]:
+    """Return models and policies by campaign."""
+    if code is not None and not isinstance(code, Mapping):
+        raise InvalidValue("code", code, "must be a mapping from campaigns to package.module:attribute")
+    return {_check.name("name of a campaign in code", name): _loaded(name, one) for name, one in (code or {}).items()}
+
+
+def _loaded(name: str, code: object) -> External | PolicyMaker:
     """Return the model or the policy that a campaign's code names, as `package.module:attribute`."""
     if isinstance(code, str):
         module, _, attribute = code.partition(":")
