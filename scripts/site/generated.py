@@ -76,7 +76,7 @@ def _commands(command: Any, words: str) -> Iterator[str]:
     yield f"## `{words}`\n\n"
     yield re.sub(r"[\b]\n?", "", (command.help or "")).strip() + "\n\n"
     yield from _parameters(command)
-    yield "\n"
+    yield f"\n```\n{command.example}\n```\n\n"
 
 
 def commands() -> str:

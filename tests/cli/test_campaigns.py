@@ -61,7 +61,7 @@ def test_a_campaign_is_shown_as_a_page(doral_: Shell, tmp_path: Path, monkeypatc
     assert "no page of a campaign" in doral_("show", "kits/spring", "--html", tmp_path / "notes.html", code=2)
     assert (tmp_path / "notes.html").read_text() == "mine"
     assert "say --html" in doral_("show", "kits/spring", tmp_path / "x.html", code=2)
-    assert "leave out" in doral_("show", "kits/spring", "--html", "--json", code=2)
+    assert doral_.json("show", "kits/spring", "--html") == [{"file": "kits-spring.html"}]
     assert "unknown campaign" in doral_("show", "none", "--html", code=2)
     assert all(len(line) <= 80 for line in doral_("show", "kits/spring").splitlines())
 

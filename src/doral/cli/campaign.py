@@ -20,10 +20,12 @@ from doral.cli.options import (
     Json,
     Key,
     Name,
+    Result,
     Storage,
     Tolerance,
     confirm_name,
     offer_presets,
+    on_campaign,
     opened,
     parse_number,
     parse_optional_time,
@@ -33,6 +35,7 @@ from doral.errors import InvalidValue, UnknownName
 
 if TYPE_CHECKING:
     from doral.engine.options import PolicyOptions
+    from doral.live.campaign import Campaign
     from doral.live.views.verify import Verification
     from doral.problem import Problem
 
@@ -144,141 +147,112 @@ def list_campaigns(as_json: Json = False, storage: Storage = DEFAULT_STORAGE) ->
 
 
 @command(app, "show", example="doral campaign show kits --html")
+@on_campaign(changes=False)
 def show_campaign(
-    name: Name,
+    campaign: Campaign,
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help=_PAGE_HELP, show_default=False)] = None,
     html: Annotated[bool, typer.Option("--html", help=_HTML_HELP)] = False,
     served: Annotated[bool, typer.Option("--served", help=_SERVED_HELP)] = False,
-    as_json: Json = False,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+) -> Result:
     """Show where a campaign stands: budget, decisions, rewards, arms. With --html, as a page."""
     if html:
         from doral.live.page.file import page_name, page_path
 
-        if served or as_json:
-            raise InvalidValue("--html", True, "shows all there is, shares served included: leave out --served, --json")
-        path = page_path(page_name(name) if file is None else file)
-        with opened(storage) as store:
-            store.campaign(name).page(path)
-        typer.echo(f"wrote {path}")
-        return
+        path = page_path(page_name(campaign.name) if file is None else file)
+        campaign.page(path)
+        return f"wrote {path}", {"file": str(path)}
     if file is not None:
         raise InvalidValue("FILE", str(file), "is where a page is written to: say --html, too")
-    with opened(storage) as store:
-        report = store.campaign(name).report()
-        if as_json:
-            typer.echo(json_line({**report.to_dict(), **({"served": report.served()} if served else {})}))
-        else:
-            typer.echo("\n".join([str(report), *(report.served_lines() if served else [])]))
+    report = campaign.report()
+    text = "\n".join([str(report), *(report.served_lines() if served else [])])
+    return text, {**report.to_dict(), **({"served": report.served()} if served else {})}
 
 
 @command(app, example="doral campaign pause kits")
-def pause(
-    name: Name, key: Key = None, as_json: Json = False, dry_run: DryRun = False, storage: Storage = DEFAULT_STORAGE
-) -> None:
+@on_campaign()
+def pause(campaign: Campaign, key: Key = None) -> Result:
     """Skip every arrival until the campaign is resumed; answers are taken."""
-    with opened(storage, dry_run=[name] if dry_run else None) as store:
-        store.campaign(name).pause(key=key)
-        show(f"paused {name}", {"paused": name}, as_json=as_json)
+    campaign.pause(key=key)
+    return f"paused {campaign.name}", {"paused": campaign.name}
 
 
 @command(app, example="doral campaign resume kits")
-def resume(
-    name: Name, key: Key = None, as_json: Json = False, dry_run: DryRun = False, storage: Storage = DEFAULT_STORAGE
-) -> None:
+@on_campaign()
+def resume(campaign: Campaign, key: Key = None) -> Result:
     """Decide again after a pause."""
-    with opened(storage, dry_run=[name] if dry_run else None) as store:
-        store.campaign(name).resume(key=key)
-        show(f"resumed {name}", {"resumed": name}, as_json=as_json)
+    campaign.resume(key=key)
+    return f"resumed {campaign.name}", {"resumed": campaign.name}
 
 
 @command(app, example="doral campaign close kits --dry-run")
-def close(
-    name: Name, key: Key = None, as_json: Json = False, dry_run: DryRun = False, storage: Storage = DEFAULT_STORAGE
-) -> None:
+@on_campaign()
+def close(campaign: Campaign, key: Key = None) -> Result:
     """End a campaign: no more decisions; answers are still taken."""
-    with opened(storage, dry_run=[name] if dry_run else None) as store:
-        store.campaign(name).close(key=key)
-        show(f"closed {name}", {"closed": name}, as_json=as_json)
+    campaign.close(key=key)
+    return f"closed {campaign.name}", {"closed": campaign.name}
 
 
 decisions.register(app)
 
 
 @command(app, panel=_CHANGES, example="doral campaign top-up kits 100 --key invoice-17", takes_numbers=True)
+@on_campaign()
 def top_up(
-    name: Name,
+    campaign: Campaign,
     amount: Annotated[float, typer.Argument(metavar="AMOUNT", help="What is added to the budget.")],
     key: Key = None,
-    as_json: Json = False,
-    dry_run: DryRun = False,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+) -> Result:
     """Add to the budget. With a key, a repeated command adds it once."""
-    with opened(storage, dry_run=[name] if dry_run else None) as store:
-        campaign = store.campaign(name)
-        campaign.top_up(amount, key=key)
-        ledger = campaign.ledger()
-        text = f"the budget of {name} is {ledger.total}, of which {ledger.left} is left"
-        show(text, {"campaign": name, "budget": float(ledger.total), "left": float(ledger.left)}, as_json=as_json)
+    campaign.top_up(amount, key=key)
+    ledger = campaign.ledger()
+    text = f"the budget of {campaign.name} is {ledger.total}, of which {ledger.left} is left"
+    return text, {"campaign": campaign.name, "budget": float(ledger.total), "left": float(ledger.left)}
 
 
 @command(app, panel=_CHANGES, example="doral campaign extend kits 500 --key until-march", takes_numbers=True)
+@on_campaign()
 def extend(
-    name: Name,
+    campaign: Campaign,
     rounds: Annotated[int | None, typer.Argument(metavar="ARRIVALS", help="So many more arrivals.")] = None,
     until: Annotated[str | None, typer.Option(metavar="DATE", help="To this date, where the end is one.")] = None,
     key: Key = None,
-    as_json: Json = False,
-    dry_run: DryRun = False,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+) -> Result:
     """Expect more arrivals, or end at a later date. With a key, a repeated command counts once."""
-    with opened(storage, dry_run=[name] if dry_run else None) as store:
-        campaign = store.campaign(name)
-        campaign.extend(rounds, key=key, until=until)
-        report = campaign.report()
-        text = f"{name} expects {report.horizon:,} arrivals, of which {report.arrivals:,} have come"
-        show(text, {"campaign": name, "horizon": report.horizon, "arrivals": report.arrivals}, as_json=as_json)
+    campaign.extend(rounds, key=key, until=until)
+    report = campaign.report()
+    text = f"{campaign.name} expects {report.horizon:,} arrivals, of which {report.arrivals:,} have come"
+    return text, {"campaign": campaign.name, "horizon": report.horizon, "arrivals": report.arrivals}
 
 
 @command(app, panel=_CHANGES, example="doral campaign repair-clock kits --dry-run")
+@on_campaign(has_clock=True)
 def repair_clock(
-    name: Name,
+    campaign: Campaign,
     to: Annotated[str | None, typer.Option(metavar="TIME", help="To this time, if not to this host's.")] = None,
     key: Key = None,
-    as_json: Json = False,
-    dry_run: DryRun = False,
-    clock_tolerance: Tolerance = None,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+) -> Result:
     """Set the clock back after a wrong one carried it away."""
-    with opened(storage, clock_tolerance=clock_tolerance, dry_run=[name] if dry_run else None) as store:
-        time = parse_optional_time("to", to)
-        store.campaign(name).repair_clock(time, key=key)
-        text = f"the clock of {name} shows {to or 'the time of this host'}"
-        show(text, {"campaign": name, "clock": None if time is None else float(time)}, as_json=as_json)
+    time = parse_optional_time("to", to)
+    campaign.repair_clock(time, key=key)
+    text = f"the clock of {campaign.name} shows {to or 'the time of this host'}"
+    return text, {"campaign": campaign.name, "clock": None if time is None else float(time)}
 
 
 @command(arms, "add", example="doral campaign arm add kits clinic-c --cost 1.5")
+@on_campaign()
 def add_arm(
-    name: Name,
+    campaign: Campaign,
     arm: ArmName,
     features: Annotated[list[str] | None, typer.Option(metavar="NUMBERS", help=_FEATURES_HELP)] = None,
     cost: Annotated[str, typer.Option(metavar="COST", help=_COST_HELP)] = "1",
     key: Key = None,
-    as_json: Json = False,
-    dry_run: DryRun = False,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+) -> Result:
     """Add an arm, about which nothing is known yet."""
-    with opened(storage, dry_run=[name] if dry_run else None) as store:
-        from doral.problem import Arm
+    from doral.problem import Arm
 
-        numbers = [parse_number("features", one.strip()) for word in features or () for one in word.split(",")]
-        store.campaign(name).add_arm(Arm(arm, features=numbers, cost=_cost(cost)), key=key)
-        show(f"added {arm} to {name}", {"campaign": name, "arm": arm, "state": "active"}, as_json=as_json)
+    numbers = [parse_number("features", one.strip()) for word in features or () for one in word.split(",")]
+    campaign.add_arm(Arm(arm, features=numbers, cost=_cost(cost)), key=key)
+    return f"added {arm} to {campaign.name}", {"campaign": campaign.name, "arm": arm, "state": "active"}
 
 
 def _cost(word: str) -> Any:
@@ -296,60 +270,38 @@ def _cost(word: str) -> Any:
 
 
 @command(arms, "pause", example="doral campaign arm pause kits clinic-b")
-def pause_arm(
-    name: Name,
-    arm: ArmName,
-    key: Key = None,
-    as_json: Json = False,
-    dry_run: DryRun = False,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+@on_campaign()
+def pause_arm(campaign: Campaign, arm: ArmName, key: Key = None) -> Result:
     """Stop offering an arm until it is resumed."""
-    with opened(storage, dry_run=[name] if dry_run else None) as store:
-        store.campaign(name).pause_arm(arm, key=key)
-        show(f"paused {arm}", {"campaign": name, "arm": arm, "state": "paused"}, as_json=as_json)
+    campaign.pause_arm(arm, key=key)
+    return f"paused {arm}", {"campaign": campaign.name, "arm": arm, "state": "paused"}
 
 
 @command(arms, "resume", example="doral campaign arm resume kits clinic-b")
-def resume_arm(
-    name: Name,
-    arm: ArmName,
-    key: Key = None,
-    as_json: Json = False,
-    dry_run: DryRun = False,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+@on_campaign()
+def resume_arm(campaign: Campaign, arm: ArmName, key: Key = None) -> Result:
     """Offer a paused arm again."""
-    with opened(storage, dry_run=[name] if dry_run else None) as store:
-        store.campaign(name).resume_arm(arm, key=key)
-        show(f"resumed {arm}", {"campaign": name, "arm": arm, "state": "active"}, as_json=as_json)
+    campaign.resume_arm(arm, key=key)
+    return f"resumed {arm}", {"campaign": campaign.name, "arm": arm, "state": "active"}
 
 
 @command(arms, "retire", example="doral campaign arm retire kits clinic-b --dry-run")
-def retire_arm(
-    name: Name,
-    arm: ArmName,
-    key: Key = None,
-    as_json: Json = False,
-    dry_run: DryRun = False,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+@on_campaign()
+def retire_arm(campaign: Campaign, arm: ArmName, key: Key = None) -> Result:
     """Stop offering an arm for good; answers to it are still taken."""
-    with opened(storage, dry_run=[name] if dry_run else None) as store:
-        store.campaign(name).retire_arm(arm, key=key)
-        show(f"retired {arm}", {"campaign": name, "arm": arm, "state": "retired"}, as_json=as_json)
+    campaign.retire_arm(arm, key=key)
+    return f"retired {arm}", {"campaign": campaign.name, "arm": arm, "state": "retired"}
 
 
 app.add_typer(arms, rich_help_panel=_CHANGES)
 
 
 @command(app, panel=_KEEPING, example="doral campaign verify kits")
-def verify(name: Name, as_json: Json = False, storage: Storage = DEFAULT_STORAGE) -> None:
+@on_campaign(changes=False)
+def verify(campaign: Campaign) -> Result:
     """Check all events; list what would be decided otherwise now."""
-    with opened(storage) as store:
-        verification = store.campaign(name).verify()
-        text = "\n".join(verification_lines(name, verification))
-        show(text, verification.to_dict(), as_json=as_json)
+    verification = campaign.verify()
+    return "\n".join(verification_lines(campaign.name, verification)), verification.to_dict()
 
 
 def verification_lines(name: str, verification: Verification) -> list[str]:
@@ -371,13 +323,13 @@ def verification_lines(name: str, verification: Verification) -> list[str]:
 
 
 @command(app, panel=_KEEPING, example="doral campaign health kits")
-def health(name: Name, as_json: Json = False, storage: Storage = DEFAULT_STORAGE) -> None:
+@on_campaign(changes=False)
+def health(campaign: Campaign, as_json: Json = False) -> None:
     """Say whether a campaign can be used, and what needs attention. Exits with 1 if its store does not work."""
-    with opened(storage) as store:
-        state = store.campaign(name).health()
-        show(str(state), state.to_dict(), as_json=as_json)
-        if not (state.is_readable and state.is_writable):
-            raise typer.Exit(FAILED)
+    state = campaign.health()
+    show(str(state), state.to_dict(), as_json=as_json)
+    if not (state.is_readable and state.is_writable):
+        raise typer.Exit(FAILED)
 
 
 @command(app, panel=_KEEPING, example="doral campaign backup copy.db --keys")
@@ -420,18 +372,14 @@ def restore(
 
 
 @command(app, panel=_KEEPING, example="doral campaign forget kits visit-8812 --dry-run")
+@on_campaign()
 def forget(
-    name: Name,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="As it was given with --key.")],
-    as_json: Json = False,
-    dry_run: DryRun = False,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+    campaign: Campaign, key: Annotated[str, typer.Argument(metavar="KEY", help="As it was given with --key.")]
+) -> Result:
     """Erase a person's key. Decisions and budget stay, and the key still counts as used."""
-    with opened(storage, dry_run=[name] if dry_run else None) as store:
-        count = store.campaign(name).forget(key)
-        text = f"erased the key from {counted(count, 'event')}" if count else "this key was erased before"
-        show(text, {"campaign": name, "events": count}, as_json=as_json)
+    count = campaign.forget(key)
+    text = f"erased the key from {counted(count, 'event')}" if count else "this key was erased before"
+    return text, {"campaign": campaign.name, "events": count}
 
 
 @command(app, panel=_KEEPING, example="doral campaign delete kits --dry-run")

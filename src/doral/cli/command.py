@@ -104,6 +104,9 @@ def exit_codes(names: Mapping[str, str] = {}) -> Iterator[None]:
     except DoralError as error:
         say(f"doral: {as_typed(error, names)}")
         raise typer.Exit(FAILED if isinstance(error, StorageError | OSError) else MISUSED) from None
+    except UnicodeError as error:  # in a file or on standard input
+        say(f"doral: this is no text in UTF-8: {error.reason if isinstance(error, UnicodeDecodeError) else error}")
+        raise typer.Exit(MISUSED) from None
     except BrokenPipeError:
         silence_closed_pipe()
         raise typer.Exit(FAILED) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
@@ -12,17 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from doral.cli.command import command, counted, if_interrupted, json_line, say, show
+from doral.cli.command import command, counted, if_interrupted, json_line, say
 from doral.cli.options import (
     DEFAULT_STORAGE,
     At,
-    DryRun,
     Json,
     Key,
     Name,
+    Result,
     Storage,
     Tolerance,
-    opened,
+    on_campaign,
     parse_number,
     parse_optional_time,
     parse_time,
@@ -30,6 +31,7 @@ from doral.cli.options import (
 from doral.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from doral.live.campaign import Campaign
     from doral.live.views.decision import Decision
     from doral.person import Feature
     from doral.problem import Problem
@@ -50,8 +52,7 @@ _OUT_HELP = "Write all of them to this file instead, .parquet or .csv, with ever
 _INTERRUPTED = "batches that were finished are stored; rows with keys can be given again"
 
 Context = Annotated[str | None, typer.Argument(metavar="CONTEXT", help=_ONLY_HELP)]
-DecisionId = Annotated[str | None, typer.Argument(metavar="DECISION", help="Id of the decision.")]
-Reward = Annotated[float | None, typer.Argument(metavar="REWARD", help="What came back; 0 is an answer, too.")]
+DecisionId = Annotated[str, typer.Argument(metavar="DECISION", help="Id of the decision.")]
 ActualCost = Annotated[
     float | None, typer.Option("--actual-cost", help="What it cost after all; the rest is given back.")
 ]
@@ -106,8 +107,9 @@ def export(
     decisions(name, out=path, storage=storage)
 
 
+@on_campaign(has_clock=True)
 def decide(
-    name: Name,
+    campaign: Campaign,
     context: Context = None,
     available: Annotated[
         list[str] | None, typer.Option("--available", "-a", metavar="ARM", help=_AVAILABLE_HELP)
@@ -120,133 +122,110 @@ def decide(
     from_: From = None,
     batch: Batch = _MOST,
     as_json: Json = False,
-    dry_run: DryRun = False,
-    clock_tolerance: Tolerance = None,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+) -> Result:
     """Decide for one arrival, or for many. Decisions are printed after they are stored.
 
     Columns of a file: context (unless there is only one); available (a list in JSON), key, at; and where people have
     features, one for each, weight, deadline. Prints the decisions as CSV.
     """
-    _refuse_beside(from_, CONTEXT=context, available=available, feature=feature, weight=weight, key=key, at=at)
-    with opened(storage, clock_tolerance=clock_tolerance, dry_run=[name] if dry_run else None) as store:
-        campaign = store.campaign(name)
-        problem = campaign.problem
-        if from_ is not None:
-            from doral.cli.rows import arrival_table, gathered, store_rows
+    problem = campaign.problem
+    if from_ is not None:
+        from doral.cli.rows import arrival_table, gathered, store_rows
 
-            def step(rows: list[dict[str, Any]]) -> list[Decision]:
-                return campaign.decide_many([gathered(problem, row) for row in rows])
+        others = {"CONTEXT": context, "available": available, "feature": feature, "key": key, "at": at}
+        _refuse_beside(from_, **others, weight=weight, deadline=deadline)
 
-            with if_interrupted(_INTERRUPTED):
-                store_rows(from_, arrival_table(problem), batch, step, _printer(as_json=as_json, person=problem.person))
-            return
-        decision = campaign.decide(
-            context,
-            available=available or None,
-            key=key,
-            at=parse_optional_time("at", at),
-            features=_person(problem, feature),
-            weight=weight,
-            deadline=deadline,
-        )
-        typer.echo(_line(decision, as_json=as_json))
+        def step(rows: list[dict[str, Any]]) -> list[Decision]:
+            return campaign.decide_many([gathered(problem, row) for row in rows])
+
+        with if_interrupted(_INTERRUPTED):
+            store_rows(from_, arrival_table(problem), batch, step, _printer(as_json=as_json, person=problem.person))
+        return None
+    decision = campaign.decide(
+        context,
+        available=available or None,
+        key=key,
+        at=parse_optional_time("at", at),
+        features=_person(problem, feature),
+        weight=weight,
+        deadline=deadline,
+    )
+    return _line(decision), _content(decision)
 
 
+@on_campaign(has_clock=True)
 def feedback(
-    name: Name,
-    decision: DecisionId = None,
-    reward: Reward = None,
+    campaign: Campaign,
+    decision: Annotated[str | None, typer.Argument(metavar="DECISION", help="Id of the decision.")] = None,
+    reward: Annotated[
+        float | None, typer.Argument(metavar="REWARD", help="What came back; 0 is an answer, too.")
+    ] = None,
     key: Key = None,
     actual_cost: ActualCost = None,
     at: At = None,
     from_: From = None,
     batch: Batch = _MOST,
-    as_json: Json = False,
-    dry_run: DryRun = False,
-    clock_tolerance: Tolerance = None,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+) -> Result:
     """Take the answer to a decision, or to many. Twice the same counts once.
 
     Columns of a file: decision_id (or id, as decisions are written), reward; actual_cost, key, at.
     """
+    if from_ is None:
+        id_, value = _needed("DECISION", decision), _needed("REWARD", reward)
+        when = parse_optional_time("at", at)
+        answered = campaign.feedback(id_, value, key=key, actual_cost=actual_cost, at=when)
+        return _line(answered), _content(answered)
+    from doral.cli.rows import answer_table, store_rows
+
     _refuse_beside(from_, DECISION=decision, REWARD=reward, actual_cost=actual_cost, key=key, at=at)
-    with opened(storage, clock_tolerance=clock_tolerance, dry_run=[name] if dry_run else None) as store:
-        campaign = store.campaign(name)
-        if from_ is None:
-            id_, value = _needed("DECISION", decision), _needed("REWARD", reward)
-            when = parse_optional_time("at", at)
-            answered = campaign.feedback(id_, value, key=key, actual_cost=actual_cost, at=when)
-            typer.echo(_line(answered, as_json=as_json))
-            return
-        from doral.cli.rows import answer_table, store_rows
+    states: Counter[str] = Counter()
 
-        states: Counter[str] = Counter()
+    def tell(made: list[Decision]) -> None:
+        states.update(one.state for one in made)
 
-        def tell(made: list[Decision]) -> None:
-            states.update(one.state for one in made)
-
-        with if_interrupted(_INTERRUPTED):
-            store_rows(from_, answer_table(), batch, campaign.feedback_many, tell)
-        listed = ", ".join(f"{n:,} {state}" for state, n in states.most_common())
-        text = f"took {counted(states.total(), 'answer')}: {listed}" if states else "there are no answers in it"
-        show(text, {"answers": states.total(), "states": dict(states)}, as_json=as_json)
+    with if_interrupted(_INTERRUPTED):
+        store_rows(from_, answer_table(), batch, campaign.feedback_many, tell)
+    listed = ", ".join(f"{n:,} {state}" for state, n in states.most_common())
+    text = f"took {counted(states.total(), 'answer')}: {listed}" if states else "there are no answers in it"
+    return text, {"answers": states.total(), "states": dict(states)}
 
 
+@on_campaign(has_clock=True)
 def correct(
-    name: Name,
-    decision: Annotated[str, typer.Argument(metavar="DECISION", help="Id of the decision.")],
+    campaign: Campaign,
+    decision: DecisionId,
     reward: Annotated[float, typer.Argument(metavar="REWARD", help="The better value.")],
     key: Key = None,
     actual_cost: ActualCost = None,
     at: At = None,
-    as_json: Json = False,
-    dry_run: DryRun = False,
-    clock_tolerance: Tolerance = None,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+) -> Result:
     """Put a better value in the place of an answer that was given."""
-    with opened(storage, clock_tolerance=clock_tolerance, dry_run=[name] if dry_run else None) as store:
-        when = parse_optional_time("at", at)
-        corrected = store.campaign(name).correct(decision, reward, key=key, actual_cost=actual_cost, at=when)
-        typer.echo(_line(corrected, as_json=as_json))
+    when = parse_optional_time("at", at)
+    corrected = campaign.correct(decision, reward, key=key, actual_cost=actual_cost, at=when)
+    return _line(corrected), _content(corrected)
 
 
-def cancel(
-    name: Name,
-    decision: Annotated[str, typer.Argument(metavar="DECISION", help="Id of the decision.")],
-    key: Key = None,
-    at: At = None,
-    as_json: Json = False,
-    dry_run: DryRun = False,
-    clock_tolerance: Tolerance = None,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+@on_campaign(has_clock=True)
+def cancel(campaign: Campaign, decision: DecisionId, key: Key = None, at: At = None) -> Result:
     """Cancel a decision that was not carried out: its budget comes back."""
-    with opened(storage, clock_tolerance=clock_tolerance, dry_run=[name] if dry_run else None) as store:
-        cancelled = store.campaign(name).cancel(decision, key=key, at=parse_optional_time("at", at))
-        typer.echo(_line(cancelled, as_json=as_json))
+    cancelled = campaign.cancel(decision, key=key, at=parse_optional_time("at", at))
+    return _line(cancelled), _content(cancelled)
 
 
+@on_campaign(has_clock=True)
 def expire(
-    name: Name,
+    campaign: Campaign,
     at: Annotated[str | None, typer.Option("--at", metavar="TIME", help="The time to judge by, if not now.")] = None,
     key: Key = None,
-    as_json: Json = False,
-    dry_run: DryRun = False,
-    clock_tolerance: Tolerance = None,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+) -> Result:
     """Expire pending decisions that are too old for an answer to count."""
-    with opened(storage, clock_tolerance=clock_tolerance, dry_run=[name] if dry_run else None) as store:
-        count = store.campaign(name).expire(parse_optional_time("at", at), key=key)
-        show(f"{counted(count, 'decision')} expired", {"expired": count}, as_json=as_json)
+    count = campaign.expire(parse_optional_time("at", at), key=key)
+    return f"{counted(count, 'decision')} expired", {"expired": count}
 
 
+@on_campaign(has_clock=True)
 def record(
-    name: Name,
+    campaign: Campaign,
     context: Annotated[
         str | None, typer.Argument(metavar="CONTEXT", help="Context of the arrival; - where there is only one.")
     ] = None,
@@ -264,66 +243,63 @@ def record(
     from_: From = None,
     batch: Batch = _MOST,
     as_json: Json = False,
-    dry_run: DryRun = False,
-    clock_tolerance: Tolerance = None,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+) -> Result:
     """Record a decision that was made elsewhere, or many, to learn from.
 
     Columns of a file: context (unless there is only one), arm (empty: a skip), at; reward, answered_at, cost,
     probability, spend (true or false), key; and where people have features, one for each, weight, deadline. Prints the
     decisions as CSV.
     """
-    _refuse_beside(from_, CONTEXT=context, ARM=arm, at=at, reward=reward, feature=feature, key=key)
-    with opened(storage, clock_tolerance=clock_tolerance, dry_run=[name] if dry_run else None) as store:
-        campaign = store.campaign(name)
-        problem = campaign.problem
-        if from_ is not None:
-            from doral.cli.rows import gathered, record_table, store_rows
+    problem = campaign.problem
+    if from_ is not None:
+        from doral.cli.rows import gathered, record_table, store_rows
 
-            def step(rows: list[dict[str, Any]]) -> list[Decision]:
-                return campaign.record_many([gathered(problem, row) for row in rows])
+        others = {"CONTEXT": context, "ARM": arm, "at": at, "reward": reward, "answered_at": answered_at, "cost": cost}
+        more = {"probability": probability, "spend": spend or None, "feature": feature, "weight": weight}
+        _refuse_beside(from_, **others, **more, deadline=deadline, key=key)
 
-            with if_interrupted(_INTERRUPTED):
-                store_rows(from_, record_table(problem), batch, step, _printer(as_json=as_json, person=problem.person))
-            return
-        context, arm = _needed("CONTEXT", context), _needed("ARM", arm)
-        recorded = campaign.record(
-            None if context == "-" else context,
-            None if arm == "-" else arm,
-            parse_time("at", _needed("--at", at)),
-            reward=reward,
-            answered_at=parse_optional_time("answered_at", answered_at),
-            cost=cost,
-            probability=probability,
-            spend=spend,
-            key=key,
-            features=_person(problem, feature),
-            weight=weight,
-            deadline=deadline,
-        )
-        typer.echo(_line(recorded, as_json=as_json))
+        def step(rows: list[dict[str, Any]]) -> list[Decision]:
+            return campaign.record_many([gathered(problem, row) for row in rows])
+
+        with if_interrupted(_INTERRUPTED):
+            store_rows(from_, record_table(problem), batch, step, _printer(as_json=as_json, person=problem.person))
+        return None
+    context, arm = _needed("CONTEXT", context), _needed("ARM", arm)
+    recorded = campaign.record(
+        None if context == "-" else context,
+        None if arm == "-" else arm,
+        parse_time("at", _needed("--at", at)),
+        reward=reward,
+        answered_at=parse_optional_time("answered_at", answered_at),
+        cost=cost,
+        probability=probability,
+        spend=spend,
+        key=key,
+        features=_person(problem, feature),
+        weight=weight,
+        deadline=deadline,
+    )
+    return _line(recorded), _content(recorded)
 
 
+@on_campaign(changes=False)
 def decisions(
-    name: Name,
+    campaign: Campaign,
     state: Annotated[str | None, typer.Option(metavar="STATE", help=_STATE_HELP)] = None,
     limit: Annotated[int | None, typer.Option(min=0, help="So many at most.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help=_OUT_HELP)] = None,
     as_json: Json = False,
-    storage: Storage = DEFAULT_STORAGE,
-) -> None:
+) -> Result:
     """List decisions in their order, one per line; or write all of them to a file."""
-    if out is not None and (state is not None or limit is not None):
+    if out is None:
+        most = None if limit is None else min(limit, sys.maxsize)
+        for decision in islice(campaign.decisions(state=state), most):
+            typer.echo(json_line(_content(decision)) if as_json else _line(decision))
+        return None
+    if state is not None or limit is not None:
         raise InvalidValue("out", str(out), "gets all decisions; leave out --state and --limit")
-    with opened(storage) as store:
-        campaign = store.campaign(name)
-        if out is None:
-            for decision in islice(campaign.decisions(state=state), limit):
-                typer.echo(_line(decision, as_json=as_json))
-            return
-        count = campaign.export(out)
-        show(f"wrote {counted(count, 'decision')} to {out}", {"decisions": count, "file": str(out)}, as_json=as_json)
+    count = campaign.export(out)
+    return f"wrote {counted(count, 'decision')} to {out}", {"decisions": count, "file": str(out)}
 
 
 def _needed(name: str, value: Any) -> Any:
@@ -360,13 +336,16 @@ def _person(problem: Problem, words: Sequence[str] | None) -> dict[str, Any] | N
     return features
 
 
-def _line(decision: Decision, *, as_json: bool) -> str:
+def _content(decision: Decision) -> dict[str, Any]:
+    """Return the fields of a decision; those of people where it is for one."""
+    content = {one.name: getattr(decision, one.name) for one in fields(decision)}
+    if all(content[name] is None for name in _OF_PEOPLE):
+        content = {name: value for name, value in content.items() if name not in _OF_PEOPLE}
+    return {**content, "reason": decision.reason, "delay": decision.delay}
+
+
+def _line(decision: Decision) -> str:
     """Return a decision in one line."""
-    if as_json:
-        content = {one.name: getattr(decision, one.name) for one in fields(decision)}
-        if all(content[name] is None for name in _OF_PEOPLE):
-            content = {name: value for name, value in content.items() if name not in _OF_PEOPLE}
-        return json_line({**content, "reason": decision.reason, "delay": decision.delay})
     reward = "" if decision.reward is None else f"  reward {decision.reward:g}"
     return f"{decision.id}  {decision.arm or '-'}  {decision.state}{reward}  ({decision.reason}){_features(decision)}"
 
@@ -391,7 +370,7 @@ def _printer(*, as_json: bool, person: Iterable[Feature]) -> Callable[[list[Deci
         nonlocal is_first
         if as_json:
             for one in made:
-                typer.echo(_line(one, as_json=True))
+                typer.echo(json_line(_content(one)))
         else:
             from doral.live.views.export import write_csv_rows
 

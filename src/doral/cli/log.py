@@ -8,12 +8,12 @@ import json
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from doral.cli.command import MISUSED, as_typed, command, group, if_interrupted, json_line, say
-from doral.cli.options import FIGURE_KINDS, Json, OutFile, Seed, check_out
+from doral.cli.options import FIGURE_KINDS, Json, OutFile, Seed, check_out, extended
 
 if TYPE_CHECKING:
     from doral.evaluation.evaluation import Evaluation
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from doral.logs.summary import UnclearColumns
 
 app = group("log", "Look at a log before it is planned with.")
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 LOG_HELP = "CSV or Parquet: one row per arrival."
 _PANEL = "Columns (understood from names and data where these leave no doubt)"
@@ -63,9 +61,8 @@ def as_options(text: object) -> str:
     return as_typed(text, _TYPED)
 
 
-def takes_columns(function: Function) -> Function:
+def takes_columns(function: Callable[..., None]) -> Any:
     """Give a command the options that say which column of a log is what; they reach it as `columns`."""
-    signature = inspect.signature(function, eval_str=True)
     options = [
         inspect.Parameter(
             name,
@@ -73,23 +70,19 @@ def takes_columns(function: Function) -> Function:
             default=None,
             annotation=Annotated[
                 list[str] | None if name in _MANY else str | None,
-                typer.Option(f"--{name.replace('_', '-')}", metavar=metavar, help=words, rich_help_panel=_PANEL),
+                typer.Option(_TYPED[name], metavar=metavar, help=words, rich_help_panel=_PANEL),
             ],
         )
         for name, (metavar, words) in _COLUMNS.items()
     ]
-    own = [one for one in signature.parameters.values() if one.name != "columns"]
-    keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
 
-    def called(**words: Any) -> Any:
+    def called(**words: Any) -> None:
         columns = {name: value for name in _COLUMNS if (value := words.pop(name)) not in (None, [])}
         if len(columns.get("arm", [])) == 1:
             columns["arm"] = columns["arm"][0]
-        return function(**words, columns=columns)
+        function(**words, columns=columns)
 
-    called.__name__, called.__doc__ = function.__name__, function.__doc__
-    called.__signature__ = inspect.Signature([*keywords, *options])  # type: ignore[attr-defined]
-    return called  # type: ignore[return-value]
+    return extended(called, function, without="columns", last=options)
 
 
 def read(path: Path, columns: Mapping[str, Any], *, command_of: Callable[[Mapping[str, Any]], str]) -> Log:

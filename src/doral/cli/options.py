@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from doral.cli.command import say
+from doral.cli.command import say, show
 from doral.errors import InvalidValue
 from doral.live.errors import StorageError
 
@@ -243,12 +245,71 @@ def opened(
             return
         import tempfile
 
+        say("doral: a dry run: nothing is stored")
         with tempfile.TemporaryDirectory(prefix="doral-dry-run-") as folder:
             copy = Path(folder) / "copy.db"
             store.backup(copy, names=dry_run)
             with open_store(f"sqlite:///{copy}", clock_tolerance_s=tolerance_s, code=code) as tried:
                 yield tried
-        say("doral: a dry run: nothing was stored")
+
+
+Result = tuple[str, Any] | None  # what a command prints: in words, and as data; None: it has printed
+
+
+def on_campaign(*, changes: bool = True, has_clock: bool = False) -> Callable[[Callable[..., Result]], Any]:
+    """Give a command the campaign that it names, and print what it returns.
+
+    Args:
+        changes: Whether it takes --dry-run.
+        has_clock: Whether it takes --clock-tolerance.
+    """
+    last = [
+        _parameter("as_json", Json, False),
+        *([_parameter("dry_run", DryRun, False)] if changes else []),
+        *([_parameter("clock_tolerance", Tolerance, None)] if has_clock else []),
+        _parameter("storage", Storage, DEFAULT_STORAGE),
+    ]
+
+    def decorated(function: Callable[..., Result]) -> Any:
+        def called(name: str, *, storage: str = DEFAULT_STORAGE, **words: Any) -> None:
+            tried = [name] if words.pop("dry_run", False) else None
+            tolerance = words.pop("clock_tolerance", None)
+            as_json = words.get("as_json", False) if takes_json else words.pop("as_json", False)
+            with opened(storage, clock_tolerance=tolerance, dry_run=tried) as store:
+                result = function(store.campaign(name), **words)
+                if result is not None:
+                    show(*result, as_json=as_json)
+
+        takes_json = "as_json" in inspect.signature(function).parameters
+        return extended(called, function, without="campaign", first=[_parameter("name", Name)], last=last)
+
+    return decorated
+
+
+def extended(
+    called: Callable[..., Any],
+    function: Callable[..., Any],
+    *,
+    without: str,
+    first: Sequence[inspect.Parameter] = (),
+    last: Sequence[inspect.Parameter] = (),
+) -> Any:
+    """Return `called` with the name, help and parameters of `function`, without one of them and with more."""
+    hints = typing.get_type_hints(function, localns={"Campaign": object}, include_extras=True)
+    own = [
+        one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[one.name])
+        for one in inspect.signature(function).parameters.values()
+        if one.name != without
+    ]
+    known = {one.name for one in own}
+    called.__name__, called.__doc__ = function.__name__, function.__doc__
+    parameters = [*first, *own, *(one for one in last if one.name not in known)]
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return called
+
+
+def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def refuse_memory(storage: str) -> None:
