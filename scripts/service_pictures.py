@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 from tests.browser import chromium  # noqa: E402
 from tests.service.harness import Serving, serving  # noqa: E402
 
-from doral.service.pages.forms_answers import campaign_path  # noqa: E402
+from doral.service.pages.shell import campaign_path  # noqa: E402
 from doral.service.settings import ServiceSettings  # noqa: E402
 
 PICTURES = ROOT / "docs" / "img" / "service"

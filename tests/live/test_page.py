@@ -20,8 +20,8 @@ from doral.errors import InvalidValue
 from doral.live.campaign import Campaign
 from doral.live.errors import BrokenLog, StorageError
 from doral.live.page.facts import CampaignFacts
+from doral.live.page.gather import pending, unsettled
 from doral.live.page.history import Open
-from doral.live.page.waiting import pending, unsettled
 from doral.live.store import Store
 from doral.pages.numbers import figure
 from tests.experiments.pages import Page

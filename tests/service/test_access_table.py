@@ -91,8 +91,10 @@ PAGES: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("GET", PAGE + "/page.html"): (READ, ONE),
     ("GET", PAGE + "/decisions/{decision_id}"): (READ, ONE),
     ("GET", PAGE + "/find"): (READ, ONE),
+    ("GET", PAGE + "/preview"): (READ, ONE),
     ("GET", PAGE + "/acts/{act}"): (ADMIN, ONE),
     ("POST", PAGE + "/acts/{act}"): (ADMIN, ONE),
+    ("POST", PAGE + "/alarms"): (ADMIN, ONE),
     ("POST", PAGE + "/decisions/{decision_id}/cancel"): (DECIDE, ONE),
 }
 FORMS = [place for place, (_, about) in PAGES.items() if place[0] == "POST" and about != NOBODY]

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from doral.pages.numbers import figure
-from doral.service.pages.forms_answers import campaign_path
+from doral.service.pages.shell import campaign_path
 from tests.browser.checks import SEEN, Check, Opened, keyboard_reachable
 from tests.browser.conftest import browser
 from tests.live.campaigns import in_rounds, of_people
@@ -47,8 +47,10 @@ def test_the_page_moves_and_leaves_its_reader_in_peace(browser: Browser, service
     page = opened(browser, service, campaign_path(NAME)).page
     status = page.locator("#status")
     expect(status).to_have_text("Live")
-    page.locator("#arms-table thead button", has_text="Plays").click()
-    page.locator("#money details summary").first.click()
+    for fold in ("arms", "answers", "money", "latest"):
+        page.locator(f"#{fold} > details > summary").click()
+    page.locator("#arms-table thead button", has_text="Uses").click()
+    page.locator("#money details details summary").first.click()
     page.locator("#pairs-table thead button").first.focus()
     page.evaluate("window.scrollTo(0, 900); window.__same = document.querySelector('#arms-table')")
     page.evaluate("getSelection().selectAllChildren(document.querySelector('#answers-title'))")
@@ -67,9 +69,9 @@ def test_the_page_moves_and_leaves_its_reader_in_peace(browser: Browser, service
     )
     assert plays == sorted(plays)
     assert page.locator("#arms-table th[aria-sort]").get_attribute("aria-sort") == "ascending"
-    assert page.locator("#money details").first.evaluate("one => one.open")
+    assert page.locator("#money details details").first.evaluate("one => one.open")
     assert page.evaluate("document.activeElement.closest('table').id") == "pairs-table"
-    assert page.evaluate("getSelection().toString()") == "Answers"
+    assert page.evaluate("getSelection().toString()") == "Return curves"
     assert page.evaluate("scrollY") >= 850
     latest = page.locator("#latest-table tbody tr").first
     assert latest.get_attribute("data-key") == campaign.facts().latest[0].id

@@ -21,13 +21,12 @@ import pytest
 import doral
 from doral.live.campaign import Campaign
 from doral.live.page.facts import CampaignFacts
-from doral.live.page.page import SECTIONS, page, parts
+from doral.live.page.page import SECTIONS, page
 from doral.live.storage.service_tables import AlarmRow
-from doral.pages.numbers import figure
+from doral.pages.numbers import figure, money
 from doral.service.pages import overview, overview_rows
-from doral.service.pages.assets import assets, url_of
-from doral.service.pages.forms_answers import campaign_path
-from doral.service.pages.fragments import FRAGMENTS, fragments_of
+from doral.service.pages.campaign import OF_EACH_CALLER, SHARED, shared_fragments
+from doral.service.pages.shell import assets, campaign_path, url_of
 from tests.experiments.pages import Page
 from tests.live.campaigns import KINDS, in_days, in_rounds, of_people
 from tests.live.damage import rewrite
@@ -83,13 +82,14 @@ def unlinked(html: str) -> str:
 def test_fragments_are_the_parts_of_the_page_that_is_a_file(kind: str) -> None:
     with doral.open("memory://") as store:
         facts = KINDS[kind](store).facts()
-    static, found = page(facts), fragments_of(facts)
-    assert tuple(found) == FRAGMENTS
-    for name in ("glance", *SECTIONS):
+    static = page(facts).replace('<details class="fold" open>', '<details class="fold">')
+    found = shared_fragments(facts)
+    assert tuple(found) == SHARED
+    for name in ("status", "glance", "charts", *SECTIONS):
         assert unlinked(found[name]) in unlinked(static)
         assert 'style="' not in found[name]
-    made = {one.id for one in parts(facts).sections}
-    assert made == {name for name in SECTIONS if found[name]}
+    made = set(re.findall(r'<section id="(\w+)"', static)) & set(SECTIONS)
+    assert made == {name for name in SECTIONS if found[name].strip()}
     links = re.findall(r'<a href="(/[^"]*)"', found["latest"])
     assert links == [campaign_path(facts.name, "decisions", one.id) for one in facts.latest]
 
@@ -105,9 +105,11 @@ def test_the_numbers_are_those_of_the_report_and_the_ledger(service: Serving, cl
         answer = client.get("/campaigns/numbers")
         while client.get("/campaigns/numbers/fragments").json()["sequence"] < campaign.report().events:
             time.sleep(0.05)
-        shown, report, ledger = tiles(client.get("/campaigns/numbers").text), campaign.report(), campaign.ledger()
+        html, report, ledger = client.get("/campaigns/numbers").text, campaign.report(), campaign.ledger()
+        shown = tiles(html)
         assert answer.status_code == 200
-        assert shown["Budget"] == figure(float(ledger.total), 6)
+        assert shown["Budget used"] == figure(float(ledger.spent + ledger.reserved), 6)
+        assert f"of {money(float(ledger.total))};" in unescape(html)
         assert shown["Spent"] == figure(float(ledger.spent), 6)
         assert shown["Reserved"] == figure(float(ledger.reserved), 6)
         assert shown["Left"] == figure(float(ledger.left), 6)
@@ -147,7 +149,7 @@ def test_every_page_is_strict_whatever_names_say(service: Serving, client: httpx
 def test_only_what_changed_travels(service: Serving, client: httpx2.Client) -> None:
     campaign = in_rounds(service.store, "news", 30)
     first = client.get("/campaigns/news/fragments").json()
-    assert set(first["fragments"]) == set(FRAGMENTS)
+    assert set(first["fragments"]) == {*SHARED, *OF_EACH_CALLER}
     answer = client.get("/campaigns/news/fragments", params={"since": first["version"]})
     assert answer.json()["fragments"] == {}
     etag = {"If-None-Match": answer.headers["etag"]}
@@ -160,6 +162,7 @@ def test_only_what_changed_travels(service: Serving, client: httpx2.Client) -> N
         time.sleep(found["wait_s"])
     assert "arms" in found["fragments"]
     assert "answers" in found["fragments"]
+    assert "Resume<" in found["fragments"]["controls"]
     assert not {"certain", "latest", "served"} & set(found["fragments"])
     for odd in ("x", "-", f"{first['version']}0", f"{first['version'].partition('-')[0]}-{'9' * 30}"):
         assert client.get("/campaigns/news/fragments", params={"since": odd}).status_code == 200
@@ -364,8 +367,8 @@ def test_a_wrong_address_and_the_words_of_a_page_are_explained_to_people(client:
     assert "openapi" not in answer.text
     assert "All campaigns" in answer.text
     html = client.get(campaign_path("people")).text
-    assert 'href="#words"' in html
-    assert "<dt>even pace</dt>" in html
+    assert 'id="words"' in html
+    assert "<dt>on plan</dt>" in html
 
 
 def test_assets_are_cached_for_ever_and_know_a_chosen_theme(client: httpx2.Client) -> None:
@@ -404,7 +407,7 @@ def test_whoever_has_changed_something_sees_it_changed(service: Serving) -> None
         for number in range(20):
             campaign.top_up(1.0)
             total = float(campaign.ledger().total)
-            assert f"<dd>{total:,.0f}<" in client.get("/campaigns/changed").text, number
+            assert f"of {money(total)};" in unescape(client.get("/campaigns/changed").text), number
 
 
 def test_a_list_of_very_many_shows_a_part_and_finds_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -414,7 +417,7 @@ def test_a_list_of_very_many_shows_a_part_and_finds_the_others(monkeypatch: pyte
             service.store.create(f"many-{number}", PROBLEM)
         shown = client.get("/").text
         assert re.findall(r'data-key="([^"]+)"', shown) == ["many-0", "many-1", "many-2"]
-        assert "5 campaigns, 5 open; the first 3 of 5 by name" in shown
+        assert "the first 3 of 5 by name" in shown
         found = client.get("/", params={"q": "-4"}).text
         assert re.findall(r'data-key="([^"]+)"', found) == ["many-4"]
         part = re.search(r'data-version="([^"]+)" data-part="-4"', found)
@@ -434,7 +437,7 @@ class Glimpsed:
         self.now, self.heads = 100.0, {f"c{number:03d}": 1 for number in range(n_campaigns)}
         self.looks = 0
         self.books = SimpleNamespace(alarms=list)
-        monkeypatch.setattr(overview_rows, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(overview_rows, "time", SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now))
         monkeypatch.setattr(overview_rows, "_READING_S", 0.95)
 
     @contextmanager

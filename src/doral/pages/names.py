@@ -37,6 +37,12 @@ def short(name: str, width: int = 26) -> str:
     return _first(clean, width - 1 - end) + ELLIPSIS + _first(clean[::-1], end)[::-1]
 
 
+def isolated(name: str) -> str:
+    """A name inside a sentence: one that runs from right to left does not turn the words around it."""
+    is_turning = any(unicodedata.bidirectional(one) in {"R", "AL"} for one in name)
+    return f"\N{FIRST STRONG ISOLATE}{name}\N{POP DIRECTIONAL ISOLATE}" if is_turning else name
+
+
 def columns(text: str) -> int:
     """How wide a text is on a terminal.
 

@@ -17,7 +17,8 @@ from doral.service.demo.feeding import feeding, link_router
 from doral.service.demo.population import MAIN
 from doral.service.operations.lifespan import operating
 from doral.service.operations.observed import observe
-from doral.service.pages import acting_routes, assets, campaign, creating, overview, signing_in, why
+from doral.service.pages import acts as page_acts
+from doral.service.pages import campaign, creating, decision, overview, shell, signing_in
 from doral.service.paths import WholeNames
 from doral.service.routes import campaigns, decisions, events, operation, reports
 from doral.service.service import Service
@@ -33,13 +34,13 @@ API: tuple[APIRouter, ...] = (
     events.router,
 )
 PAGES: tuple[APIRouter, ...] = (
-    assets.router,
+    shell.router,
     signing_in.router,
     overview.router,
     campaign.router,
-    why.router,
+    decision.router,
     creating.router,
-    acting_routes.router,
+    page_acts.router,
 )
 
 

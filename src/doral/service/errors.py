@@ -17,8 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from doral.errors import DoralError, UnknownName
 from doral.service.access.middleware import headers_of_answers
 from doral.service.access.refusals import SignInFirst, as_told_to
-from doral.service.pages.forms_answers import is_for_page, known_caller
-from doral.service.pages.refused import refused_page
+from doral.service.pages.shell import is_for_page, known_caller, refused_page
 from doral.service.requests import refusal
 from doral.service.responses import problem_reply
 from doral.wire.problems import ServiceError, plain_or_shown

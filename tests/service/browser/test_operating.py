@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 import doral
 from doral.cli.simulate import content
-from doral.service.pages.forms_answers import campaign_path
+from doral.service.pages.shell import campaign_path
 from tests.browser import checks
 from tests.browser.conftest import Scheme
 from tests.service.browser.conftest import Visit, Visiting, feed
@@ -80,14 +80,14 @@ def test_rows_are_added_and_removed(visit: Visiting) -> None:
     one.go("/new")
     arms = one.page.locator('table[data-rows="arm"] tbody tr')
     expect(arms).to_have_count(4)
-    one.page.get_by_role("button", name="Add an arm").click()
+    one.page.get_by_role("button", name="Add an option").click()
     expect(arms).to_have_count(5)
     expect(one.page.locator("#arm-name-4")).to_be_focused()
     one.page.keyboard.type("fifth")
-    one.page.get_by_role("button", name="Remove arm 1").click()
+    one.page.get_by_role("button", name="Remove option 1").click()
     expect(arms).to_have_count(4)
     expect(one.page.locator("#arm-name-3")).to_have_value("fifth")
-    assert one.page.locator("#arm-name-3").get_attribute("aria-label") == "Arm 4: name"
+    assert one.page.locator("#arm-name-3").get_attribute("aria-label") == "Option 4: name"
 
 
 def test_a_campaign_from_a_file(visit: Visiting, service: Serving, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_campaign_from_a_file(visit: Visiting, service: Serving, tmp_path: Pat
 def test_without_scripts_everything_can_be_done(visit: Visiting, service: Serving) -> None:
     one = visit(has_scripts=False)
     one.go("/new")
-    one.press("More arms")
+    one.press("More options")
     expect(one.page.locator('input[name="arm_name"]')).to_have_count(9)
     one.page.locator("#name").fill("without scripts")
     one.page.locator("#arm-name-8").fill("letter")
@@ -125,7 +125,7 @@ def test_without_scripts_everything_can_be_done(visit: Visiting, service: Servin
     one.page.get_by_text("Top up the budget").click()
     one.page.get_by_label("How much more").fill("5")
     one.press("Go on")
-    expect(one.page.locator("dl.facts")).to_contain_text("15 units of budget")
+    expect(one.page.locator("dl.facts")).to_contain_text("15\u00a0units")
     one.press("Raise the budget")
     expect(one.page.get_by_role("status").filter(has_text="raised by 5")).to_be_visible()
     assert float(service.store.campaign("without scripts").ledger().total) == 15.0
@@ -153,10 +153,12 @@ def test_an_operator_steers_a_campaign(visit: Visiting, service: Serving) -> Non
     one = visit()
     one.go(campaign_path("steered"))
     row = one.page.locator("table.steer tr", has_text="call")
+    one.page.locator("#do-options > summary").click()
     with one.page.expect_navigation():
         row.get_by_role("button", name="Pause call").click()
     said = one.page.locator(".told")
-    expect(said).to_have_text("The arm call is paused: it is not offered until somebody resumes it.")
+    expect(said).to_have_text("The option call is paused: it is not offered until it is resumed.")
+    one.page.locator("#do-options > summary").click()
     expect(row).to_contain_text("paused")
     assert "did=" not in one.page.url  # loading it again does not say it again
     one.page.get_by_text("Top up the budget").click()
@@ -166,7 +168,7 @@ def test_an_operator_steers_a_campaign(visit: Visiting, service: Serving) -> Non
     expect(one.page.get_by_label("How much more")).to_have_value("a lot")
     one.page.get_by_label("How much more").fill("250")
     one.enter()
-    expect(one.page.locator("dl.facts")).to_contain_text("1,250 units of budget")
+    expect(one.page.locator("dl.facts")).to_contain_text("1,250\u00a0units")
     with one.page.expect_navigation():
         one.page.get_by_role("button", name="Raise the budget").dblclick(no_wait_after=True)
     expect(one.page.locator(".told")).to_contain_text("raised by 250")
@@ -178,7 +180,7 @@ def test_an_operator_steers_a_campaign(visit: Visiting, service: Serving) -> Non
     expect(one.page.locator(".told")).to_contain_text("The decision is cancelled")
     assert campaign.decision(decision.id).state == "cancelled"
     one.go(campaign_path("steered"))
-    one.page.get_by_text("Close the campaign").click()
+    one.page.locator("#do-more > summary").click()
     one.page.get_by_label("Type the name of the campaign").fill("steered")
     one.enter()
     expect(one.page.locator(".acting")).to_contain_text("The campaign is closed")
@@ -188,6 +190,7 @@ def test_an_operator_steers_a_campaign(visit: Visiting, service: Serving) -> Non
 def test_downloads_are_files(visit: Visiting) -> None:
     one = visit()
     one.go(KITS)
+    one.page.locator("#downloads > summary").click()
     for words, begins in (
         ("Decisions as Parquet", b"PAR1"),
         ("Decisions as CSV", b"id,round"),
@@ -206,6 +209,7 @@ def test_somebody_who_may_only_read_sees_no_buttons(visit: Visiting, service: Se
     one.enter()
     expect(one.page.get_by_role("heading", level=1)).to_have_text("clinic kits")
     expect(one.page.locator("table.steer, .acts")).to_have_count(0)
+    expect(one.page.get_by_role("button", name="Pause campaign")).to_have_count(0)
     expect(one.page.get_by_role("link", name="New campaign")).to_have_count(0)
     one.go("/new")
     expect(one.page.locator("main")).to_contain_text("may not do this")
@@ -266,6 +270,7 @@ PAGES = {
     "overview": lambda one: one.go("/"),
     "campaign": lambda one: one.go(KITS),
     "why": _why,
+    "preview": lambda one: one.go(campaign_path("clinic kits", "preview") + "?group=old"),
     "mistakes": _mistakes,  # which is the empty form, and more
     "review": _review,
     "top-up": lambda one: _top_up(one, "5"),
@@ -295,6 +300,7 @@ def test_hostile_names_are_words_and_nothing_else(visit: Visiting, service: Serv
     one = visit(390)
     one.go("/")
     one.go(campaign_path(name))
+    one.page.locator("#do-options > summary").click()
     with one.page.expect_navigation():
         one.page.get_by_role("button", name=re.compile("^Pause <img")).click()
     expect(one.page.locator(".told")).to_contain_text("<img src=x onerror=alert(1)> is paused")

@@ -65,6 +65,17 @@ class Period:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Mix:
+    """What the policy did with the arrivals of a while, on the axis of `Spending`."""
+
+    begins: float
+    ends: float
+    arrivals: int
+    skipped: int
+    arms: dict[str, int]  # arrivals by arm, of arms that were used
+
+
+@dataclass(frozen=True, kw_only=True)
 class ArmFacts:
     """One arm, over all contexts."""
 
@@ -97,6 +108,7 @@ class ContextFacts:
     reward: float  # that counts
     spend: float  # spent or reserved
     nothing: float | None  # what doing nothing is thought to bring
+    recent: dict[str, int]  # of the latest arrivals, how many got each arm; "" for a skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +160,8 @@ class CampaignFacts:
     name: str
     tag: str  # with which the identifiers of its decisions begin
     policy: str
+    currency: str  # what the budget is counted in; "" where it is not said
+    outcome: str  # what a reward of 1 is; "" where it is not said
     clock: str  # "seconds" or "rounds"
     state: str  # "open", "racing", "paused" or "closed"
     made_at: float  # the moment, in seconds since 1970
@@ -170,6 +184,7 @@ class CampaignFacts:
     cutoff: float | None
     price: float | None  # of a unit of budget, at the latest decision that had one
     spending: Spending
+    mix: tuple[Mix, ...]  # options over time
     periods: tuple[Period, ...]  # empty where the clock counts rounds
     arms: tuple[ArmFacts, ...]
     contexts: tuple[ContextFacts, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -12,17 +13,16 @@ from doral.engine.state import State
 from doral.estimators.ridge import COUNT, REWARD, SQUARE
 from doral.estimators.survival import whole_arm_curve
 from doral.live.events.event import ARM_STATUS_NAMES, IS_PENDING
-from doral.live.page.facts import ArmFacts, CampaignFacts, ContextFacts, PairFacts, Period
-from doral.live.page.history import MOST_PERIODS, History
-from doral.live.page.pace import Standing, spending
-from doral.live.page.waiting import pending, unsettled
+from doral.live.page.facts import ArmFacts, CampaignFacts, ContextFacts, Mix, PairFacts, Pending, Period, Waiting
+from doral.live.page.history import MOST_PERIODS, SKIP, History, Open
+from doral.live.page.spending import Standing, spending
 from doral.live.state.definition import DAY_S
 from doral.live.state.parts import Ledger
 from doral.live.state.state import CampaignState
 from doral.live.views.decision import Decision
 from doral.live.views.groups import Served
 from doral.live.views.report import Report, make_report
-from doral.live.views.text import all_late, certified, moment, share
+from doral.live.views.text import all_late, certified, moment, share, span
 from doral.pages.numbers import count, figure
 
 MOST_PAIRS = 1_000  # of contexts and arms that are told one by one
@@ -73,6 +73,8 @@ class Finish:
             name=report.name,
             tag=self._tag,
             policy=report.policy,
+            currency=report.currency,
+            outcome=report.outcome,
             clock=report.clock,
             state=self._stage,
             made_at=self._wall,
@@ -91,6 +93,7 @@ class Finish:
             cutoff=_finite(report.cutoff),
             price=next((one.price for one in latest if one.price > 0.0), None),
             spending=spending(self._standing, history, points),
+            mix=self._mix(history),
             periods=_periods(history) if report.clock == "seconds" else (),
             arms=self._arms(),
             contexts=self._contexts(history),
@@ -139,8 +142,25 @@ class Finish:
                 reward=came.reward,
                 spend=max(0.0, came.spend),
                 nothing=None if nothing is None else _finite(nothing[j]),
+                recent={self._arm_name(arm): many for arm, many in Counter(history.recent[j]).most_common()},
             )
             for j, (context, came) in enumerate(zip(self._problem.contexts, history.contexts, strict=True))
+        )
+
+    def _arm_name(self, arm: int) -> str:
+        return "" if arm == SKIP else self._problem.arms[arm].name
+
+    def _mix(self, history: History) -> tuple[Mix, ...]:
+        start = self._standing.epoch if history.by_date else 0.0
+        return tuple(
+            Mix(
+                begins=start + place * history.mix_step,
+                ends=start + (place + 1) * history.mix_step,
+                arrivals=sum(counts.values()),
+                skipped=counts.get(SKIP, 0),
+                arms={self._arm_name(arm): many for arm, many in sorted(counts.items()) if arm != SKIP},
+            )
+            for place, counts in sorted(history.mixes.items())
         )
 
     def _pairs(self, history: History) -> tuple[PairFacts, ...]:
@@ -276,6 +296,93 @@ def _noise(state: State, n_contexts: int) -> Floats:
     return np.full(n_contexts, math.sqrt(variance))
 
 
+# --- open decisions ---------------------------------------------------------------------------------------------------
+
+
+_MINUTE_S = 60.0
+_PATIENCE_S = 150.0  # two looks of a service, and some
+_HOUR_S = 3_600.0
+_BRIEF_S = (10.0, 30.0, _MINUTE_S, 2 * _MINUTE_S, 5 * _MINUTE_S, 15 * _MINUTE_S)  # where answers come at once
+_STEPS_S = (
+    *_BRIEF_S,
+    _HOUR_S,
+    6 * _HOUR_S,
+    DAY_S,
+    3 * DAY_S,
+    7 * DAY_S,
+    14 * DAY_S,
+    30 * DAY_S,
+    90 * DAY_S,
+    365 * DAY_S,
+)
+
+
+def pending(found: Open, *, now: float, clock: str, epoch: float) -> Pending:
+    """`now` is what the campaign's clock shows, or would show."""
+    ages = np.sort(np.maximum(0.0, now - found.made)).tolist()
+    ahead = found.expires - now
+    is_limited = found.expires < math.inf
+    future = found.expires[(now <= found.expires) & is_limited]
+    return Pending(
+        decisions=len(ages),
+        reserved=math.fsum(found.cost.tolist()),
+        overdue=int((ahead < 0.0).sum()),
+        oldest_age=ages[-1] if ages else None,
+        middle_age=ages[len(ages) // 2] if ages else None,
+        next_expiry=epoch + float(future.min()) if future.size else None,
+        by_age=_by_age(found, now, clock, ages[-1] if ages else 0.0),
+        by_expiry=_by_expiry(found, now, clock, float(ahead[is_limited].max(initial=0.0))),
+    )
+
+
+def unsettled(found: Open, *, now: float, clock: str) -> int:
+    """Decisions that are overdue for so long that nobody seems to settle them. A service does, every minute."""
+    patience = _PATIENCE_S if clock == "seconds" else 0.0
+    return int((found.expires - now < -patience).sum())
+
+
+def _steps(clock: str, longest: float) -> list[float]:
+    """Bounds of the groups, the last of which holds the longest."""
+    if clock == "seconds":
+        steps = list(_STEPS_S)
+    else:
+        unit = 10.0 ** max(0, math.ceil(math.log10(max(longest, 1.0))) - 1)
+        steps = [unit * factor for factor in (1, 2, 5, 10)]
+    kept = [one for one in steps if one < longest]
+    return [*kept[-5:], math.inf]
+
+
+def _by_age(found: Open, now: float, clock: str, oldest: float) -> tuple[Waiting, ...]:
+    groups: list[Waiting] = []
+    low, age = -math.inf, now - found.made
+    for high in _steps(clock, oldest):
+        if high == math.inf:
+            words = "any age" if low == -math.inf else f"more than {span(low, clock)}"
+        else:
+            words = f"up to {span(high, clock)}"
+        _put(groups, words, found.cost[(low < age) & (age <= high)])
+        low = high
+    return tuple(groups)
+
+
+def _by_expiry(found: Open, now: float, clock: str, longest: float) -> tuple[Waiting, ...]:
+    groups: list[Waiting] = []
+    ahead, is_never = found.expires - now, found.expires == math.inf
+    _put(groups, "overdue", found.cost[ahead < 0.0])
+    low = 0.0
+    for high in _steps(clock, longest):
+        words = f"within {span(high, clock)}" if high < math.inf else "later" if low else "later than now"
+        _put(groups, words, found.cost[~is_never & (low <= ahead) & (ahead < high)])
+        low = high
+    _put(groups, "never: there is no deadline", found.cost[is_never])
+    return tuple(groups)
+
+
+def _put(groups: list[Waiting], words: str, costs: Floats) -> None:
+    if costs.size:
+        groups.append(Waiting(words=words, decisions=int(costs.size), reserved=math.fsum(costs.tolist())))
+
+
 # --- in sentences -----------------------------------------------------------------------------------------------------
 
 
@@ -321,8 +428,8 @@ def warnings(report: Report, overdue: int, *, deadline: float | None) -> list[st
     said = []
     if overdue:
         said.append(
-            f"{count(overdue, 'decision is', 'decisions are')} overdue, with budget still reserved. Settle them under "
-            "Steer on the live page of a service, by expire(), or by `doral campaign expire`."
+            f"{count(overdue, 'decision is', 'decisions are')} overdue, with budget still reserved: settle "
+            "them under More, by expire(), or by `doral campaign expire`."
         )
     late = all_late(
         returned=report.decisions["returned"],

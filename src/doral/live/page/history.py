@@ -42,6 +42,9 @@ from doral.live.state.state import CampaignState
 _SAMPLES = 240
 _FIRST_STEP_S = 2.0**-6  # powers of two: multiples of a step are exact, and every second one is of the next
 LATEST = 50
+RECENT = 50  # arrivals of a context, of which it is told what they got
+_MIXES = 48  # stretches at most, in which what the policy did is counted
+SKIP = -1  # in the place of an arm
 MOST_PERIODS = 92
 _PERIODS_S = (60.0, 600.0, 3_600.0, DAY_S)  # a young campaign is shown by minutes or hours; each holds the one before
 _CHANGES = (ToppedUp, Extended, ArmAdded, ArmChanged, PauseChanged, Closed, ClockSet)
@@ -136,6 +139,9 @@ class History:
         self.bins: dict[int, Bin] = {}
         self.bin_s = _PERIODS_S[0]
         self.latest: deque[Deciding] = deque(maxlen=LATEST)
+        self.recent = [deque[int](maxlen=RECENT) for _ in self._weights]
+        self.mix_step = _FIRST_STEP_S if self.by_date else 1.0
+        self.mixes: dict[int, dict[int, int]] = {}  # by stretch: arrivals by arm
         self.changes: list[tuple[float, Event]] = []
 
     # --- reading ----------------------------------------------------------------------------------------------------
@@ -214,10 +220,27 @@ class History:
         """Count one more arrival, and what it was given."""
         came = self.contexts[event.arrival.context]
         came.arrivals += 1
+        arm = SKIP if event.choice.arm is None else event.choice.arm
+        self.recent[event.arrival.context].append(arm)
+        self._mix(event, arm)
         self._bin(event).arrivals += 1
         if event.choice.arm is not None:
             came.spend += event.choice.cost
             came.served += event.choice.arm != self._control
+
+    def _mix(self, event: Deciding, arm: int) -> None:
+        """Count what the policy did, in stretches that double where they would be too many."""
+        at = event.clock if self.by_date else max(0.0, self.round - 1.0)
+        while at >= _MIXES * self.mix_step:
+            self.mix_step *= 2.0
+            merged: dict[int, dict[int, int]] = {}
+            for place, stretch in self.mixes.items():
+                into = merged.setdefault(place // 2, {})
+                for one, many in stretch.items():
+                    into[one] = into.get(one, 0) + many
+            self.mixes = merged
+        stretch = self.mixes.setdefault(int(at // self.mix_step), {})
+        stretch[arm] = stretch.get(arm, 0) + 1
 
     def _wait(self, event: Deciding) -> None:
         if self.expiries.has(event):

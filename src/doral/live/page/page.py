@@ -1,262 +1,364 @@
-"""A live campaign in one page that needs nothing but itself: where it stands first, then everything behind that."""
+"""The page of a campaign: where it stands, what it does and what is wrong first; what stands behind that in folds.
+
+The parts are macros of `templates/parts.html`, the same in a file that needs nothing but itself and on the live page of
+a service. This module says what they show.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
+from typing import Any
+from urllib.parse import quote
 
-from doral.live.page import drawn_arms, drawn_money, tables
-from doral.live.page.facts import CampaignFacts
-from doral.live.page.time_axis import period_name
-from doral.live.views.text import MONEY, moment, share, span
-from doral.pages.meters import meter
-from doral.pages.names import short
-from doral.pages.numbers import count, figure
-from doral.pages.shell import Page, Section, asset, whole
+from jinja2 import Environment
+from markupsafe import Markup
 
+from doral.live.page import charts
+from doral.live.page.charts import Chart
+from doral.live.page.facts import ArmFacts, CampaignFacts, ContextFacts, PairFacts
+from doral.live.views.decision import Decision
+from doral.live.views.text import moment, share, span
+from doral.pages.names import isolated, printable, short
+from doral.pages.numbers import count, figure, money
+from doral.pages.shell import asset
+from doral.pages.templates import add_filters, environment, when
+
+Link = Callable[[str], str]  # the address of a page about a decision, by its id
+MOST_ROWS = 200  # of a table
+_FIRST, _LONG = 12, 20  # rows: of a table that is longer, so many are shown at once
 _STATES = {
     "open": ("open", "good"),
     "racing": ("open, in its race", "good"),
     "paused": ("paused", "warn"),
     "closed": ("closed", ""),
 }
-_PACES = {"on plan": "good", "ahead of plan": "warn", "behind plan": "warn", "used up": "bad"}
-_MOST_STEPS = 8
+PACES = {"on plan": "good", "ahead of plan": "warn", "behind plan": "warn", "used up": "bad"}
+SECTIONS = {  # in the order of the page
+    "arms": "Values by group",
+    "answers": "Return curves",
+    "latest": "Latest decisions",
+    "pending": "Answers pending",
+    "served": "Who is served",
+    "money": "Outcomes and changes",
+    "certain": "Certain by now",
+}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Parts:
-    """What a page shows, part by part: the same for one that is a file and for one that a service keeps up to date."""
+@dataclass(frozen=True)
+class Tile:
+    """A number at a glance."""
 
-    headline: str
-    kicker: str
-    banner: str
-    """Markup, as the two that follow; empty where nothing is to be looked after."""
-    glance: str
-    sections: tuple[Section, ...]
+    name: str
+    value: str
+    more: str
 
 
-def parts(facts: CampaignFacts, *, link: tables.Link | None = None) -> Parts:
-    """The parts of the page.
+class View:
+    """What the templates ask for, of the facts of one moment.
 
     Args:
-        facts: What they show.
+        facts: What is shown.
         link: Where more is told of a decision, by its id; None: nowhere.
+        is_file: Whether it is a file, whose folds are open.
     """
-    return Parts(
-        headline=short(facts.name, 80),
-        kicker=(
-            f"A live campaign under {facts.policy}, begun {moment(facts.began_at, 'seconds')}; as of "
-            f"{moment(facts.made_at, 'seconds')} UTC"
-        ),
-        banner=" ".join(escape(one) for one in facts.warnings),
-        glance=_glance(facts),
-        sections=tuple(_sections(facts, link)),
-    )
+
+    def __init__(self, facts: CampaignFacts, *, link: Link | None = None, is_file: bool = False) -> None:
+        self.facts, self.link, self.is_file = facts, link, is_file
+        self.state_words, self.state_look = _STATES[facts.state]
+        self.pace_look = PACES.get(facts.spending.pace, "")
+        self.spend, self.mix, self.curves = charts.spend(facts), charts.mix(facts), charts.curves(facts)
+        self.pairs: Sequence[Chart] = charts.pairs(facts)
+        self.rewards = charts.rewards(facts) if facts.periods else None
+        self.first, self.rest = _parted(facts.latest)
+
+    # --- the first screen -------------------------------------------------------------------------------------------
+
+    @property
+    def sentence(self) -> str:
+        """Is it on plan? What is it doing?"""
+        facts = self.facts
+        begins = "Paused: every arrival is skipped until it is resumed. " if facts.state == "paused" else ""
+        return f"{begins}{facts.spending.sentence}{self._does()}"
+
+    def _does(self) -> str:
+        facts = self.facts
+        if not facts.mix or facts.state in ("closed", "paused"):
+            return ""
+        last = charts.latest_mix(facts.mix)
+        if not last.arms:
+            return f" Of the latest {last.arrivals:,} arrivals, all were skipped."
+        most, many = max(last.arms.items(), key=lambda one: one[1])
+        skipped = f", and {round(100 * last.skipped / last.arrivals)}% are skipped" if last.skipped else ""
+        return (
+            f" It now gives {isolated(short(most, 40))} to {round(100 * many / last.arrivals)}% of arrivals{skipped}."
+        )
+
+    @property
+    def tiles(self) -> Iterator[Tile]:
+        facts, currency = self.facts, self.facts.currency
+        yield Tile(
+            "Budget used",
+            figure(facts.spent + facts.reserved, 6),
+            f"of {money(facts.total, currency)}; {figure(facts.spending.planned)} planned by now",
+        )
+        yield Tile("Pending", f"{facts.pending.decisions:,}", self._oldest())
+        yield Tile("Arrivals", f"{facts.arrivals:,}", self._way())
+        yield Tile(f"{self.outcomes.capitalize()} so far", figure(facts.reward, 6), self._return())
+        yield Tile("Spent", figure(facts.spent, 6), f"{share(facts.spent / facts.total)}, on settled decisions")
+        yield Tile("Reserved", figure(facts.reserved, 6), f"{share(facts.reserved / facts.total)}, answers pending")
+        back = f"; {figure(facts.released)} released" if facts.released else ""
+        yield Tile("Left", figure(facts.left, 6), f"{share(facts.left / facts.total)}{back}")
+        price = "per unit of budget" if facts.price is not None else "nothing competes for it so far"
+        yield Tile("Return on the next unit", figure(facts.price, 3), price)
+
+    def _way(self) -> str:
+        facts = self.facts
+        if facts.ends_at is None:
+            return f"of {facts.horizon:,} ({share(facts.time_share)})"
+        return f"about {facts.horizon:,} expected; {share(facts.time_share)} of the time"
+
+    def _return(self) -> str:
+        facts = self.facts
+        return "nothing is spent yet" if facts.spent <= 0 else f"{figure(facts.reward / facts.spent, 3)} per unit spent"
+
+    def _oldest(self) -> str:
+        age = self.facts.pending.oldest_age
+        return "no answers" if age is None else f"answers, the oldest for {span(age, self.facts.clock)}"
+
+    # --- the first request ------------------------------------------------------------------------------------------
+
+    @property
+    def _context(self) -> str:
+        return self.facts.contexts[0].name
+
+    def _base(self, url: str) -> str:
+        return f"{url}/v1/campaigns/{quote(self.facts.name, safe='')}"
+
+    def curl(self, url: str) -> str:
+        base = shlex.quote(self._base(url) + "/decisions")
+        answers = shlex.quote(self._base(url) + "/feedback")
+        head = "-H 'Authorization: Bearer YOUR_KEY' -H 'Content-Type: application/json'"
+        asked = shlex.quote(_json({"context": self._context, "key": "visit-1"}))
+        told = shlex.quote(_json({"decision_id": f"{self.facts.tag}-2", "reward": 1.0, "key": "answer-1"}))
+        return (
+            f"# decide: one of {self._names()}, or null for a skip\n"
+            f"curl {base} \\\n  {head} \\\n  -d {asked}\n\n"
+            f"# the answer, whenever it comes; decision_id is the id of the decision\n"
+            f"curl {answers} \\\n  {head} \\\n  -d {told}"
+        )
+
+    def python(self, url: str) -> str:
+        return (
+            "import doral\n\n"
+            f'with doral.connect({_json(url)}, key="YOUR_KEY") as store:\n'
+            f"    campaign = store.campaign({_json(self.facts.name)})\n"
+            f'    decision = campaign.decide({_json(self._context)}, key="visit-1")\n'
+            f"    print(decision.arm, decision.reason)  # one of {self._names()}, or None for a skip\n"
+            "    if decision.arm is not None:\n"
+            "        campaign.feedback(decision.id, reward=1.0)  # whenever the answer comes"
+        )
+
+    def commands(self) -> str:
+        name, context = shlex.quote(self.facts.name), shlex.quote(self._context)
+        return f"doral campaign decide {name} {context}\ndoral campaign feedback {name} DECISION_ID REWARD"
+
+    def _names(self) -> str:
+        shown = ", ".join(short(one.name, 30) for one in self.facts.arms[:5])
+        return shown + (f" and {len(self.facts.arms) - 5:,} more" if len(self.facts.arms) > 5 else "")
+
+    # --- values by group --------------------------------------------------------------------------------------------
+
+    @property
+    def outcomes(self) -> str:
+        word = self.facts.outcome or "reward"
+        return word if word == "reward" or word.endswith("s") else f"{word}s"
+
+    @property
+    def outcome_words(self) -> str:
+        return self.outcomes if self.facts.outcome else "units of reward"
+
+    @property
+    def left_out(self) -> str:
+        facts, most = self.facts, charts.MOST_ARMS
+        arms = f" and the {most} most used options" if len(facts.arms) > most else ""
+        if len(facts.contexts) > len(self.pairs):
+            return f"Drawn are the {count(len(self.pairs), 'group', 'groups')} with most arrivals{arms}."
+        return f"Drawn are the {most} most used options." if arms else ""
+
+    @property
+    def pair_rows(self) -> Sequence[PairFacts]:
+        found = self.facts.pairs
+        return found if len(found) <= MOST_ROWS else sorted(found, key=lambda one: -one.plays)[:MOST_ROWS]
+
+    @property
+    def pairs_caption(self) -> str:
+        facts = self.facts
+        weighed = any(one.weight != 1.0 for one in facts.contexts)
+        return (
+            "A use brings the chance of an answer in time (100% until a decision is as old as the deadline, or the "
+            "cut-off) times what an answer brings. The return per unit is weighed by group and divided by the cost: it "
+            "competes with the return on the next unit."
+            + (" Rewards are weighed as well; what an answer or a use brings is not." if weighed else "")
+            + _left_out(len(self.pair_rows), facts.n_pairs, "most used pairs")
+        )
+
+    # --- the other folds --------------------------------------------------------------------------------------------
+
+    @property
+    def states_words(self) -> str:
+        told = ", ".join(f"{many:,} {state}" for state, many in self.facts.states.items() if many)
+        return f"Decisions so far: {told}." if told else "There is no decision yet."
+
+    @property
+    def answers_brief(self) -> str:
+        facts = self.facts
+        if facts.state == "racing":
+            return "no cut-off yet"
+        return "no cut-off" if facts.cutoff is None else f"cut-off after {span(facts.cutoff, facts.clock)}"
+
+    @property
+    def arm_rows(self) -> Sequence[ArmFacts]:
+        return sorted(self.facts.arms, key=lambda one: -one.plays)[:MOST_ROWS]
+
+    @property
+    def arms_left_out(self) -> str:
+        return _left_out(len(self.arm_rows), len(self.facts.arms), "most used")
+
+    @property
+    def money_brief(self) -> str:
+        return count(len(self.facts.spending.changes), "change", "changes")
+
+    @property
+    def points(self) -> Sequence[Any]:
+        points = self.facts.spending.points
+        return [*points[: -1 : max(1, (len(points) - 1) // 20)], points[-1]]
+
+    @property
+    def period_name(self) -> str:
+        return charts.period_name(self.facts.periods)
+
+    @property
+    def certain_brief(self) -> str:
+        many = len(self.facts.certificates)
+        return f"{count(many, 'option', 'options')} ruled out" if many else "nothing is ruled out"
+
+    @property
+    def certain_words(self) -> str:
+        if self.facts.state != "racing":
+            return "No option is ruled out: none is worse than another with certainty, or the policy rules none out."
+        racing = [one for one in self.facts.arms if one.standing == "racing"]
+        decided = [one for one in self.facts.arms if one.standing in ("accepted", "rejected") and not one.is_control]
+        return (
+            f"The race still runs: {count(len(racing), 'option', 'options')} in it, {len(decided):,} decided. It finds "
+            "out which options answer fast enough."
+        )
+
+    @property
+    def pending_brief(self) -> str:
+        found = self.facts.pending
+        return f"{found.decisions:,}, {money(found.reserved, self.facts.currency)} reserved".replace("\xa0", " ")
+
+    @property
+    def pending_words(self) -> str:
+        found, clock = self.facts.pending, self.facts.clock
+        if not found.decisions:
+            return "No decision is open."
+        told = [f"{count(found.decisions, 'answer is', 'answers are')} pending."]
+        if found.middle_age is not None and found.oldest_age is not None:
+            middle, oldest = span(found.middle_age, clock), span(found.oldest_age, clock)
+            told.append(f"Half of them are older than {middle}, the oldest is {oldest} old.")
+        if found.overdue:
+            told.append(f"{count(found.overdue, 'is', 'are')} overdue.")
+        if found.next_expiry is not None:
+            zone = " UTC" if clock == "seconds" else ""
+            told.append(f"The next one expires at {moment(found.next_expiry, clock)}{zone}.")
+        return " ".join(told)
+
+    @property
+    def served_brief(self) -> str:
+        served, came = sum(one.served for one in self.facts.contexts), sum(one.arrivals for one in self.facts.contexts)
+        return f"{served:,} of {came:,} arrivals"
+
+    @property
+    def served_rows(self) -> Sequence[ContextFacts]:
+        return sorted(self.facts.contexts, key=lambda one: -one.arrivals)[:MOST_ROWS]
+
+    @property
+    def served_left_out(self) -> str:
+        return _left_out(len(self.served_rows), len(self.facts.contexts), "most frequent")
+
+    @property
+    def latest_brief(self) -> str:
+        return f"{len(self.facts.latest)} with their reasons"
+
+    @property
+    def reasons(self) -> str:
+        ranked = sorted(self.facts.reasons.items(), key=lambda one: -one[1])
+        return "; ".join(f"{many:,} {reason}" for reason, many in ranked)
+
+
+def _json(value: object) -> str:
+    """A value as JSON or Python has it; letters that steer the direction of text are written as their numbers."""
+    words = json.dumps(value, ensure_ascii=False)
+    return words if printable(words) == words else json.dumps(value)
+
+
+def _parted(rows: Sequence[Decision]) -> tuple[Sequence[Decision], Sequence[Decision]]:
+    return (rows[:_FIRST], rows[_FIRST:]) if len(rows) > _LONG else (rows, ())
+
+
+def _left_out(shown: int, there: int, what: str) -> str:
+    return "" if shown >= there else f" The {shown:,} {what} of {there:,}."
+
+
+# --- rendering --------------------------------------------------------------------------------------------------------
+
+
+def at(value: float | None, clock: str, seconds: bool = False) -> Markup | str:
+    """A moment on the campaign's clock: a time in the zone of the viewer, or a round."""
+    return when(value, seconds=seconds) if clock == "seconds" else moment(value, clock)
+
+
+def standing(one: ArmFacts) -> str:
+    """What becomes of an arm at present."""
+    if one.is_control:
+        return "for those who are not served"
+    if one.status == "active" and one.standing == "rejected":
+        return "active, rejected in the race"
+    return "active, in the race" if one.status == "active" and one.standing == "racing" else one.status
+
+
+FILTERS: dict[str, Callable[..., object]] = {
+    "at": at,
+    "standing": standing,
+    "share": share,
+    "span": span,
+    "period": charts.period_begins,
+}
+
+
+def templates() -> Environment:
+    """The templates of this package, with its words."""
+    return add_filters(environment("doral.live.page"), FILTERS)
+
+
+def fragments(view: View) -> dict[str, str]:
+    """The parts of the live page that follow the events of a campaign, by id."""
+    macros: Any = templates().get_template("parts.html").module
+    found = {name: str(getattr(macros, name)(view)) for name in ("status", "glance", "charts")}
+    return {**found, **{name: str(getattr(macros, name)(view)) for name in SECTIONS}}
 
 
 def page(facts: CampaignFacts) -> str:
-    """The whole page."""
-    found = parts(facts)
-    shown = Page(
-        headline=found.headline,
-        kicker=found.kicker,
-        banner=found.banner,
-        answer=found.glance,
-        sections=(),
-        scripts=f"<script>\n{asset('sorting.js')}\n</script>",
-        css=asset("page.css", package="doral.live.page"),
-    )
-    return whole(shown, list(found.sections))
-
-
-SECTIONS = ("beginning", "money", "answers", "arms", "certain", "pending", "served", "latest")  # that there may be
-
-
-def _sections(facts: CampaignFacts, link: tables.Link | None) -> Iterator[Section]:
-    if not facts.states or not any(facts.states.values()):
-        yield Section(id="beginning", title="Nothing has happened yet", menu="Beginning", html=_beginning(facts))
-    yield Section(id="money", title="Money and time", menu="Money", html=_money(facts))
-    yield Section(id="answers", title="Answers", menu="Answers", html=_answers(facts))
-    yield Section(id="arms", title="Arms by context", menu="Arms", html=_arms(facts))
-    yield Section(id="certain", title="What is certain by now", menu="Certain", html=_certain(facts))
-    yield Section(id="pending", title="Pending", menu="Pending", html=_pending(facts))
-    yield Section(id="served", title="Who is served", menu="Served", html=_served(facts))
-    if facts.latest:
-        html = tables.latest(facts, link) + _reasons(facts)
-        yield Section(id="latest", title="Latest decisions", menu="Latest", html=html)
-
-
-def _p(*sentences: str) -> str:
-    return f"<p>{escape(' '.join(one for one in sentences if one))}</p>"
-
-
-def _list(sentences: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{escape(one)}</li>' for one in sentences)}</ul>" if sentences else ""
-
-
-def _behind(words: str, html: str) -> str:
-    return f"<details><summary>{escape(words)}</summary>{html}</details>"
-
-
-# --- at a glance ----------------------------------------------------------------------------------------------------
-
-
-def _glance(facts: CampaignFacts) -> str:
-    state, look = _STATES[facts.state]
-    pace = facts.spending.pace
-    marks = f'<span class="mark {look}">{state}</span> <span class="mark {_PACES.get(pace, "")}">{pace}</span>'
-    tiles = "".join(
-        f'<div class="tile"><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(more)}</small></dd></div>'
-        for name, value, more in _tiles(facts)
-    )
-    return (
-        f'<p class="marks">{marks}</p><p class="lead-line">{escape(facts.spending.sentence)}</p>'
-        f'{_meter(facts)}<dl class="tiles">{tiles}</dl>{_list(facts.notes)}'
-    )
-
-
-def _meter(facts: CampaignFacts) -> str:
-    """Budget and time as two bars above each other; where the plan is, a mark."""
-    what = "time" if facts.ends_at is not None else "arrivals"
-    planned = facts.spending.planned / facts.total
-    spent = meter(
-        [("spent", facts.spent / facts.total), ("reserved", facts.reserved / facts.total)], look="track", mark=planned
-    )
-    gone = meter([("gone", facts.time_share)], look="track")
-    return (
-        f'<div class="meters" role="img" aria-label="{share(facts.spent_share)} of the budget is used, '
-        f'{share(planned)} was planned by now; {share(facts.time_share)} of the {what} gone">'
-        f"<span>budget</span>{spent}<span>{share(facts.spent_share)}</span>"
-        f"<span>{what}</span>{gone}<span>{share(facts.time_share)}</span>"
-        "<span></span><small>The mark is what was planned by now.</small><span></span></div>"
-    )
-
-
-def _tiles(facts: CampaignFacts) -> Iterator[tuple[str, str, str]]:
-    yield "Budget", figure(facts.total, 6), MONEY
-    yield "Spent", figure(facts.spent, 6), f"{share(facts.spent / facts.total)}, on decisions that are over"
-    yield "Reserved", figure(facts.reserved, 6), f"{share(facts.reserved / facts.total)}, for open decisions"
-    came_back = f"; {figure(facts.released)} came back" if facts.released else ""
-    yield "Left", figure(facts.left, 6), f"{share(facts.left / facts.total)}{came_back}"
-    if facts.ends_at is None:
-        yield "Arrivals", f"{facts.arrivals:,}", f"of {facts.horizon:,} planned for ({share(facts.time_share)})"
-    else:
-        yield "Arrivals", f"{facts.arrivals:,}", f"about {facts.horizon:,} expected by the end"
-        yield "Time gone", share(facts.time_share), f"ends {moment(facts.ends_at, 'seconds')} UTC"
-    if facts.clock == "seconds":
-        running = span(max(0.0, facts.last_at - facts.began_at), "seconds")
-        yield "Runs for", running, f"last event {moment(facts.last_at, 'seconds')} UTC"
-    yield "Reward so far", figure(facts.reward, 6), _return(facts)
-    yield "Pending", f"{facts.pending.decisions:,}", _oldest(facts)
-    price = "what the next unit is hoped to bring" if facts.price is not None else "nothing competes for it so far"
-    yield "A unit of budget", figure(facts.price, 3), price
-
-
-def _return(facts: CampaignFacts) -> str:
-    if facts.spent <= 0:
-        return "nothing is spent yet"
-    return f"{figure(facts.reward / facts.spent, 3)} per unit spent"
-
-
-def _oldest(facts: CampaignFacts) -> str:
-    if facts.pending.oldest_age is None:
-        return "no decision is open"
-    return f"the oldest for {span(facts.pending.oldest_age, facts.clock)}"
-
-
-# --- sections -------------------------------------------------------------------------------------------------------
-
-
-def _beginning(facts: CampaignFacts) -> str:
-    name = escape(short(facts.name, 60))
-    context = escape(short(facts.contexts[0].name, 40))
-    return (
-        "<p>The campaign is ready. Ask it for a decision whenever somebody arrives, and tell it what came of it:</p>"
-        f'<pre tabindex="0"><code>doral campaign decide &quot;{name}&quot; &quot;{context}&quot;\n'
-        f"doral campaign feedback &quot;{name}&quot; DECISION_ID REWARD</code></pre>"
-    )
-
-
-def _money(facts: CampaignFacts) -> str:
-    shown = [drawn_money.spend(facts)]
-    behind = _behind("The numbers behind it", tables.spend(facts))
-    if facts.periods:
-        shown.append(drawn_money.rewards(facts))
-        behind += _behind(f"The numbers by {period_name(facts.periods)}", tables.rewards(facts))
-    elif facts.clock != "seconds":
-        behind += "<p>This campaign counts rounds, so that nothing is told by day.</p>"
-    return f'<div class="figures">{"".join(shown)}</div>{behind}{tables.changes(facts)}'
-
-
-def _answers(facts: CampaignFacts) -> str:
-    states = ", ".join(f"{many:,} {state}" for state, many in facts.states.items() if many)
-    told = f"Decisions so far: {states}." if states else "There is no decision yet, so that there are no answers."
-    curves = drawn_arms.curves(facts)
-    if curves is None:
-        waits = "No decision is old enough yet to tell when answers come." if states else ""
-        return _p(told, waits) + tables.arms(facts)
-    return f'{_p(told)}<div class="figures one">{curves}</div>{tables.arms(facts)}'
-
-
-def _arms(facts: CampaignFacts) -> str:
-    shown = drawn_arms.pairs(facts)
-    if not shown:
-        return _p("Nothing is known of rewards yet: no answer has come.") + tables.pairs(facts)
-    more = ""
-    if len(facts.contexts) > len(shown):
-        more = f"Drawn are the {count(len(shown), 'context', 'contexts')} in which most arrived"
-        more += f" and the {drawn_arms.MOST_ARMS} most used arms." if len(facts.arms) > drawn_arms.MOST_ARMS else "."
-    elif len(facts.arms) > drawn_arms.MOST_ARMS:
-        more = f"Drawn are the {drawn_arms.MOST_ARMS} most used arms."
-    told = "What a use of an arm is thought to bring, in units of reward, with 95% intervals."
-    drawings = "".join(shown)
-    return f'{_p(told, more)}<div class="figures">{drawings}</div>{tables.pairs(facts)}'
-
-
-def _certain(facts: CampaignFacts) -> str:
-    if facts.certificates:
-        many, rest = facts.certificates[:_MOST_STEPS], facts.certificates[_MOST_STEPS:]
-        told = _p("An arm is ruled out where another is better for certain, and for as long as that holds.")
-        return told + _list(many) + (_behind(f"{len(rest):,} more", _list(rest)) if rest else "")
-    if facts.state == "racing":
-        racing = [one for one in facts.arms if one.standing == "racing"]
-        decided = [one for one in facts.arms if one.standing in ("accepted", "rejected") and not one.is_control]
-        return _p(
-            f"The race still runs: {count(len(racing), 'arm', 'arms')} in it, {len(decided):,} decided. It finds out "
-            "which arms answer fast enough."
-        )
-    return _p("No arm is ruled out: none is worse than another for certain, or the policy does not rule arms out.")
-
-
-def _pending(facts: CampaignFacts) -> str:
-    found = facts.pending
-    if not found.decisions:
-        return _p("No decision is open.")
-    told = [f"{count(found.decisions, 'decision is', 'decisions are')} open, with {figure(found.reserved)} reserved."]
-    if found.middle_age is not None and found.oldest_age is not None:
-        told.append(
-            f"Half of them are older than {span(found.middle_age, facts.clock)}, the oldest is "
-            f"{span(found.oldest_age, facts.clock)} old."
-        )
-    if found.overdue:
-        told.append(f"{count(found.overdue, 'is', 'are')} overdue.")
-    if found.next_expiry is not None:
-        told.append(f"The next one expires at {moment(found.next_expiry, facts.clock)}{_utc(facts)}.")
-    ages = tables.waiting("age-table", "How old they are.", "Age", found.by_age, found.decisions)
-    ends = tables.waiting("expiry-table", "When they expire.", "Expires", found.by_expiry, found.decisions)
-    return f'{_p(*told)}<div class="figures"><div>{ages}</div><div>{ends}</div></div>'
-
-
-def _utc(facts: CampaignFacts) -> str:
-    return " UTC" if facts.clock == "seconds" else ""
-
-
-def _served(facts: CampaignFacts) -> str:
-    return tables.contexts(facts) + tables.groups(facts)
-
-
-def _reasons(facts: CampaignFacts) -> str:
-    told = [f"{many:,} {reason}" for reason, many in sorted(facts.reasons.items(), key=lambda one: -one[1])]
-    return _p(f"All decisions by reason: {'; '.join(told)}.") if told else ""
+    """The whole page, as a file that needs nothing but itself."""
+    view = View(facts, is_file=True)
+    names = [(name, title) for name, title in SECTIONS.items() if name != "latest" or facts.latest]
+    if not any(facts.states.values()):
+        names = [("beginning", "First request"), *names]
+    css = asset("shell.css") + asset("page.css", package="doral.live.page")
+    script = asset("sorting.js") + asset("local_times.js")
+    template = templates().get_template("file.html")
+    return template.render(facts=facts, view=view, sections=names, css=Markup(css), script=Markup(script))

@@ -108,6 +108,11 @@ class CampaignState:
         now, end = (self.clock, until) if until is not None else (float(self.round), float(self.engine.horizon))
         self.plan.bend(now, end=end, total=float(self.ledger.total))
 
+    @property
+    def dearest(self) -> float:
+        """Return the largest cost of a use."""
+        return float(self.arms.dearest)
+
     def pace(self, clock: float | None = None) -> Pace:
         """Judge spending relative to what was planned by now.
 
@@ -123,7 +128,7 @@ class CampaignState:
             used=total - float(self.ledger.left),
             planned=self.plan.by(now, end=end, total=total),
             total=total,
-            dearest=max((max(self.arms.costs(context)) for context in range(self.problem.n_contexts)), default=0.0),
+            dearest=self.dearest,
             arrivals=self.round,
             share_gone=min(1.0, now / end) if end > 0.0 else 1.0,
             is_closed=self.closed,

@@ -1,39 +1,208 @@
-"""The live page of a campaign: rendered like the page that is a file, then brought up to date by a small script."""
+"""The live page of a campaign: gathered once per change for all who look, then brought up to date by a small script.
+
+However many look, a campaign is asked at most once per second, and less often where an answer takes long.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
-from html import escape
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
 from doral.errors import DoralError, UnknownName
+from doral.live.campaign import Campaign
 from doral.live.errors import CampaignGone
-from doral.pages.names import short
-from doral.service.access.guard import page_caller
+from doral.live.page.facts import CampaignFacts
+from doral.live.page.page import SECTIONS, View, fragments
+from doral.service.access.guard import own_origin, page_caller
 from doral.service.access.keys import Caller
 from doral.service.access.refusals import as_told_to
-from doral.service.pages.acting import actions, ways
-from doral.service.pages.acting_messages import message
-from doral.service.pages.forms_answers import campaign_path
-from doral.service.pages.fragments import FRAGMENTS, Boards, Shown, boards_of
-from doral.service.pages.refused import refused_page
-from doral.service.pages.shell import shell
-from doral.service.pages.why import search
+from doral.service.pages.acts import Alarms, act_path, alarms_of, day_after
+from doral.service.pages.shell import campaign_path, refused_page, render, templates
 from doral.service.responses import problem_reply, reply
-from doral.service.service import Service, service_of
+from doral.service.service import Service, last_event, service_of
 
 router = APIRouter(include_in_schema=False)
 
+# In the order of the page. Those of each caller depend on what the caller may do, and are made for each.
+SHARED = ("kicker", "banner", "status", "glance", "charts", *SECTIONS)
+OF_EACH_CALLER = ("alarms", "controls", "beginning")
+_EVERY_S = 1.0
+_RESTS = 5.0  # times as long as gathering took
+_AGES_S = 20.0  # after which open decisions are told to be older, though nothing has happened
+_MOST_BOARDS = 256
 _TICK_S = 1.0
 _SILENCE_S = 15.0  # after which a stream says that it is alive
-_LONGEST_S = 300.0  # of a stream: whoever comes again shows his key again
-_SCRIPTS = ("sorting.js", "campaign.js", "forms.js")
+_LONGEST_S = 300.0  # of a stream: a client that comes again shows its key again
+_SCRIPTS = ("sorting.js", "live.js", "forms.js")
+
+
+# --- what is shown, for all who look ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A campaign's page at one moment.
+
+    Attributes:
+        facts: What it shows.
+        alarms: Raised and muted.
+        sequence: Of the last event in it.
+        version: Counted up with every change of what is shown.
+        fragments: Markup by id, of each caller's parts what they depend on; empty where there is nothing to show.
+        changed: In which version each of them became what it is.
+    """
+
+    facts: CampaignFacts
+    alarms: Alarms
+    sequence: int
+    version: int
+    fragments: Mapping[str, str]
+    changed: Mapping[str, int]
+
+    def since(self, version: int) -> list[str]:
+        """Names of those fragments that are not what they were then."""
+        return [name for name in self.fragments if self.changed[name] > version]
+
+
+class Board:
+    """What is shown of one campaign; requests that come while it is being made wait for it."""
+
+    def __init__(self, service: Service, name: str) -> None:
+        self._service, self._name = service, name
+        self._lock = asyncio.Lock()
+        self._shown: Shown | None = None
+        self._made_at = self._began_at = self._ended_at = -1e9
+        self._took_s = 0.0
+        self.times_gathered = 0
+
+    async def look(self, *, at_once: bool = False) -> Shown:
+        """The page as it was a moment ago; `at_once`: nothing in it is older than the question.
+
+        So a caller who has done something sees it done. Requests that come together look together.
+        """
+        asked_at = time.monotonic()
+        async with self._lock:
+            now = time.monotonic()
+            is_new = self._began_at >= asked_at if at_once else self.wait_s > 0.0
+            if self._shown is not None and is_new:
+                return self._shown
+            self._began_at = now
+            desk = await self._service.queue(self._name)
+            shown = self._shown
+            last = await desk.read(last_event)
+            is_old = now - self._made_at > _AGES_S
+            if shown is not None and last == shown.sequence and not is_old:
+                tag = desk.campaign.session.row.tag
+                alarms = await self._service.run(lambda: alarms_of(self._service, self._name, tag))
+                if alarms == shown.alarms:
+                    self._ended_at = time.monotonic()
+                    return shown
+            self._made_at = now
+            self._shown = await desk.read(self._make)
+            self._ended_at = time.monotonic()
+            self._took_s = self._ended_at - now
+            return self._shown
+
+    @property
+    def wait_s(self) -> float:
+        """How long it makes no sense to ask again."""
+        return max(0.0, self._ended_at + max(_EVERY_S, _RESTS * self._took_s) - time.monotonic())
+
+    def _make(self, campaign: Campaign) -> Shown:
+        self.times_gathered += 1
+        sequence = last_event(campaign)  # before the facts: they may have more, never less
+        facts = campaign.facts()
+        alarms = alarms_of(self._service, self._name, campaign.session.row.tag)
+        parts = shared_fragments(facts)
+        parts |= {"alarms": repr(alarms), "controls": _controls_key(facts), "beginning": str(_is_new(facts))}
+        before = self._shown
+        version = 1 if before is None else before.version + 1
+        changed = {
+            name: version if before is None or before.fragments[name] != html else before.changed[name]
+            for name, html in parts.items()
+        }
+        return Shown(facts=facts, alarms=alarms, sequence=sequence, version=version, fragments=parts, changed=changed)
+
+
+def _controls_key(facts: CampaignFacts) -> str:
+    """What the forms of a page depend on."""
+    arms = [(one.name, one.status) for one in facts.arms]
+    return repr((facts.state, facts.total, facts.ends_at or facts.horizon, facts.pending.overdue > 0, arms))
+
+
+def _is_new(facts: CampaignFacts) -> bool:
+    return not any(facts.states.values())
+
+
+def shared_fragments(facts: CampaignFacts) -> dict[str, str]:
+    """The parts that are the same for all who may see the page, by id."""
+    view = View(facts, link=lambda decision: campaign_path(facts.name, "decisions", decision))
+    macros: Any = templates().get_template("campaign_parts.html").module
+    return {"kicker": str(macros.kicker(facts)), "banner": str(macros.banner(facts)), **fragments(view)}
+
+
+def parts_of(request: Request, caller: Caller, shown: Shown) -> dict[str, str]:
+    """Those that depend on what the caller may do, by id."""
+    facts, service = shown.facts, service_of(request)
+    begin: Any = templates().get_template("parts.html").module
+    is_new = _is_new(facts) and facts.state != "closed"
+    url = own_origin(request, service.settings)
+    return {
+        "alarms": str(_controls().alarms(caller, facts, shown.alarms)),
+        "controls": controls(caller, facts),
+        "beginning": str(begin.beginning(View(facts), url)) if is_new else "",
+    }
+
+
+def controls(caller: Caller, facts: CampaignFacts) -> str:
+    """What this caller may do to this campaign, and what can be taken away from it; nothing for others."""
+    return str(_controls().controls(caller, facts, act_path, day_after))
+
+
+def _controls() -> Any:
+    return templates().get_template("controls.html").module
+
+
+class Boards:
+    """Of one process."""
+
+    def __init__(self, service: Service) -> None:
+        self.token = secrets.token_hex(4)  # versions are counted anew by every process
+        self._service = service
+        self._boards: dict[str, Board] = {}
+
+    def of(self, name: str) -> Board:
+        """The board of a campaign that the caller may see; those not asked for in a long time are dropped."""
+        found = self._boards.pop(name, None) or Board(self._service, name)
+        self._boards[name] = found
+        while len(self._boards) > _MOST_BOARDS:
+            del self._boards[next(iter(self._boards))]
+        return found
+
+    def drop(self, name: str) -> None:
+        """The campaign is not there."""
+        self._boards.pop(name, None)
+
+
+def boards_of(request: Request) -> Boards:
+    """A dependency of routes."""
+    state = request.app.state
+    if not hasattr(state, "boards"):
+        state.boards = Boards(service_of(request))
+    found: Boards = state.boards
+    return found
+
+
+# --- routes -----------------------------------------------------------------------------------------------------------
 
 
 @router.get("/campaigns/{name}")
@@ -49,7 +218,17 @@ async def show(
     except DoralError as error:
         boards.drop(name)
         return refused_page(request, caller, error)
-    return shell(request, caller, title=name, main=_main(request, caller, boards, shown), scripts=_SCRIPTS)
+    return render(
+        request,
+        caller,
+        "campaign.html",
+        title=name,
+        scripts=_SCRIPTS,
+        facts=shown.facts,
+        fragments={**shown.fragments, **parts_of(request, caller, shown)},
+        sections=list(SECTIONS),
+        version=f"{boards.token}-{shown.version}",
+    )
 
 
 @router.get("/campaigns/{name}/fragments")
@@ -73,13 +252,15 @@ async def send_fragments(
     headers = {"ETag": f'"{version}"', "Cache-Control": "no-store"}
     if f'"{version}"' in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
+    names = shown.since(_read_version(boards, since))
+    own = parts_of(request, caller, shown) if any(one in OF_EACH_CALLER for one in names) else {}
     found = {
         "version": version,
         "sequence": shown.sequence,
         "made_at": shown.facts.made_at,
         "state": shown.facts.state,
         "wait_s": board.wait_s,
-        "fragments": shown.since(_read_version(boards, since)),
+        "fragments": {one: own.get(one, shown.fragments[one]) for one in names},
     }
     return reply(found, headers=headers)
 
@@ -98,7 +279,7 @@ async def send_changes(
 ) -> Response:
     """A line whenever there are more events, at most once per second; what they say is fetched as fragments.
 
-    It ends when whoever looks would not be let in any more.
+    It ends when the caller would not be let in any more.
     """
     await service.queue(name)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -142,24 +323,3 @@ async def _ticks(
         listening.cancel()
         with suppress(asyncio.CancelledError):
             await listening
-
-
-def _main(request: Request, caller: Caller, boards: Boards, shown: Shown) -> str:
-    facts = shown.facts
-    path = escape(campaign_path(facts.name))
-    parts = {name: f'<div class="fragment" data-fragment="{name}">{shown.fragments[name]}</div>' for name in FRAGMENTS}
-    head = ("kicker", "alarms", "banner", "glance")
-    body = [name for name in FRAGMENTS if name not in (*head, "contents")]
-    status = (
-        '<div class="status"><p class="pill" id="status" role="status" aria-live="polite" data-state="plain">'
-        'As loaded</p><span id="as-of"></span>'
-        "<noscript><p>Without scripts this page does not move by itself: load it again to see what is new.</p>"
-        f"</noscript>{ways(caller, facts)}{search(facts.name, facts.tag)}</div>"
-    )
-    return (
-        f"{message(request, caller)}{parts['kicker']}<h1>{escape(short(facts.name, 80))}</h1>"
-        f'<div id="live" data-path="{path}" data-version="{boards.token}-{shown.version}" '
-        f'data-made-at="{facts.made_at:.3f}">{status}'
-        f"{''.join(parts[name] for name in head[1:])}{parts['contents']}"
-        f"{''.join(parts[name] for name in body)}</div>{actions(caller, facts)}"
-    )

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 from doral import _check
@@ -23,9 +24,9 @@ from doral.live.runtime.clock import end_timestamp, ending
 from doral.live.state.definition import make_definition
 from doral.problem import Arm, Context, Problem
 from doral.problem.context import EVERYONE
-from doral.service.pages.forms import Mistakes
-from doral.service.pages.forms_reading import Sent
+from doral.service.pages.forms import MAX_FILE_BYTES, Mistakes, Sent, SentFile
 from doral.simulation.scenario import notation as written
+from doral.simulation.scenario.notation import FIELD, problem_of, read_bytes
 
 Value = TypeVar("Value")
 LEAST_ARM_ROWS, LEAST_CONTEXT_ROWS, MORE_ROWS, MOST_ROWS = 4, 3, 5, 500
@@ -34,9 +35,11 @@ _SEEDS = 2**53
 # What people call the fields, in the order of the form.
 LABELS: Mapping[str, str] = {
     "name": "Name",
-    "arms": "Arms",
-    "contexts": "Contexts",
+    "arms": "Options",
+    "contexts": "Groups",
     "budget": "Budget",
+    "currency": "Counted in",
+    "outcome": "What a reward of 1 is",
     "horizon": "Number of arrivals",
     "until": "Last day",
     "expected_arrivals": "Arrivals that you expect",
@@ -203,13 +206,13 @@ class _Reading:
         for row, (name, cost) in enumerate(self.typed.arms):
             if not name and not cost:
                 continue
-            named = self.check(f"arm-name-{row}", partial(_arm_name, name, before), label=f"Arm {row + 1}")
+            named = self.check(f"arm-name-{row}", partial(_arm_name, name, before), label=f"Option {row + 1}")
             before += [] if named is None else [named]
-            arm = self.check(f"arm-cost-{row}", partial(_arm, named or "it", cost), label=f"Cost of arm {row + 1}")
+            arm = self.check(f"arm-cost-{row}", partial(_arm, named or "it", cost), label=f"Cost of option {row + 1}")
             if named is not None and arm is not None:
                 made.append(arm)
         if not any(name or cost for name, cost in self.typed.arms):
-            self.mistakes.add("arm-name-0", "Name at least one: what can the budget be spent on?", label="Arms")
+            self.mistakes.add("arm-name-0", "Name at least one: what can the budget be spent on?", label="Options")
         return made
 
     def contexts(self) -> list[Context]:
@@ -218,8 +221,8 @@ class _Reading:
         for row, (name, share) in enumerate(self.typed.contexts):
             if not name and not share:
                 continue
-            id_, label = f"context-share-{row}", f"Share of context {row + 1}"
-            named = self.check(f"context-name-{row}", partial(_context_name, name, before), label=f"Context {row + 1}")
+            id_, label = f"context-share-{row}", f"Share of group {row + 1}"
+            named = self.check(f"context-name-{row}", partial(_context_name, name, before), label=f"Group {row + 1}")
             before += [] if named is None else [named]
             context = self.check(id_, partial(_context, named or "it", share), label=label)
             if named is not None and context is not None:
@@ -251,6 +254,9 @@ class _Reading:
         for name in ("return_at_least", "reserve"):
             if typed.one(name):
                 given[name] = self.check(name, partial(_number, name, typed.one(name)))
+        for name in ("currency", "outcome"):
+            if typed.one(name):
+                given[name] = self.check(name, partial(_try, name, typed.one(name)))
         if typed.one("baseline"):
             given["baseline"] = _number_or_word(typed.one("baseline"))
         if typed.one("reward_low") or typed.one("reward_high"):
@@ -377,3 +383,71 @@ def _options(text: str) -> dict[str, Any]:
 def seed_of(key: str) -> int:
     """The seed of the campaign that a form with this key creates: sent twice, it is known again by it."""
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8]) % _SEEDS
+
+
+# --- from a file: a problem as `doral init` writes it, or a plan ------------------------------------------------------
+
+USUAL_POLICY = "doral-otf"
+_LOGS = (".csv", ".csv.gz", ".parquet", ".xlsx")  # what people have, and may take for what is meant
+
+
+def asked_of_file(file: SentFile | None, *, name: str, policy: str, clock: str) -> Asked:
+    """What the file asks for. Where nothing is chosen (""), a plan's own policy and clock are taken.
+
+    Args:
+        file: What was sent.
+        name: Of the campaign; "": as the file calls it.
+        policy: Name of a preset; "": as the file advises.
+        clock: "seconds", "rounds", or "": as the file says.
+    """
+    if file is None:
+        raise InvalidValue(FIELD, "", "choose a file: what `doral init` or `doral plan` has written")
+    if file.is_too_large:
+        raise InvalidValue(FIELD, file.name, f"is larger than {MAX_FILE_BYTES // 2**20} MiB; is it the right file?")
+    if file.name.lower().endswith(_LOGS):
+        remedy = "looks like a log: `doral plan` reads it, and the plan.json that it writes can be given here"
+        raise InvalidValue(FIELD, file.name, remedy)
+    data = read_bytes(FIELD, file.name, file.content)
+    advised = USUAL_POLICY
+    options: dict[str, Any] = {}
+    own_clock = "seconds"
+    if is_plan(data):
+        advised, options = _advice(data["recommendation"])
+        own_clock = _clock_of(data.get("clock"))
+        data = data["problem"]
+    elif isinstance(data, Mapping) and "reasons" in data and "policy" in data:
+        remedy = "says which policy to run, and no problem: choose plan.json of the same folder, which has both"
+        raise InvalidValue(FIELD, file.name, remedy)
+    chosen_clock = clock or own_clock
+    found = problem_of(data, source=file.name, clock=chosen_clock)
+    return Asked(
+        name=name or _called(data, file.name),
+        problem=found.problem,
+        until=found.until,
+        policy=policy or advised,
+        options=options if policy in ("", advised) else {},
+        clock=chosen_clock,
+    )
+
+
+def is_plan(data: object) -> bool:
+    """Whether it is the `plan.json` of a plan, which holds a problem, and which policy to run on it."""
+    return isinstance(data, Mapping) and isinstance(data.get("recommendation"), Mapping) and "problem" in data
+
+
+def _advice(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    options = given.get("options") or {}
+    try:
+        return str(given.get("preset") or given.get("policy") or USUAL_POLICY), dict(options)
+    except (TypeError, ValueError):
+        raise InvalidValue(FIELD, given, "has options of its policy that cannot be read") from None
+
+
+def _clock_of(given: object) -> str:
+    unit = given.get("unit") if isinstance(given, Mapping) else None
+    return "seconds" if unit in (None, "seconds") else "rounds"
+
+
+def _called(data: object, file_name: str) -> str:
+    own = data.get("name") if isinstance(data, Mapping) else None
+    return own if isinstance(own, str) and own.strip() else PurePath(file_name.replace("\\", "/")).stem

@@ -10,7 +10,7 @@
         field.setAttribute("aria-label", field.getAttribute("aria-label").replace(/ \d+:/, ` ${place + 1}:`));
       }
       const remove = row.querySelector("td.remove button");
-      if (remove) remove.setAttribute("aria-label", `Remove ${kind} ${place + 1}`);
+      if (remove) remove.setAttribute("aria-label", `Remove ${table.dataset.word} ${place + 1}`);
     });
   };
   const withRemove = (table, row) => {
@@ -53,7 +53,7 @@
     renumber(table);
     const more = table.nextElementSibling.querySelector("button");
     more.type = "button";
-    more.textContent = `Add ${table.dataset.rows === "arm" ? "an arm" : "a context"}`;
+    more.textContent = `Add ${table.dataset.word === "option" ? "an option" : "a group"}`;
     more.addEventListener("click", () => added(table).querySelector("input").focus());
     // Enter goes on to the next row, and does not send the form half filled in.
     table.addEventListener("keydown", (event) => {
