@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from doral.engine.options import make_policy
+from doral.estimators.shrinkage import DOUBT, NOISE
 from doral.live.campaign import Campaign
 from doral.live.errors import KeyReused, WrongState
 from doral.live.store import Store
@@ -203,14 +205,23 @@ def test_a_record_that_is_sent_again_after_its_deadline_is_the_same(
         campaign.record("x", arm="large", at=0, key="k", spend=spend, cost=3)
 
 
-def test_an_arm_that_is_added_is_explored_by_how_many_it_is_for(open_store: Callable[[str], Store]) -> None:
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_an_arm_that_is_added_is_explored_by_how_many_it_is_for(
+    seed: int, open_store: Callable[[str], Store]
+) -> None:
+    """By those who are still to come and can be paid for, and no less than the arm that is known best."""
     arms = [Arm("small", features=[1.0, 0.0]), Arm("large", features=[0.0, 1.0])]
-    campaign = make(open_store("memory://"), policy="doral-otf", seed=1, arms=arms, paid="always", horizon=10_000)
+    campaign = make(open_store("memory://"), policy="doral-otf", seed=seed, arms=arms, paid="always", horizon=10_000)
     for i in range(40):
         made = campaign.decide("x")
         if made.arm is not None:
             campaign.feedback(made.id, 0.5 + 0.1 * (i % 3))
     campaign.add_arm(Arm("new", features=[1.0, 1.0]))
-    stretch = fold_of(campaign).engine.state.ahead
-    assert (stretch[:, 2] >= stretch[:, :2].min(axis=1)).all()
-    assert (stretch[:, 2] > 1.0).all()
+    engine = fold_of(campaign).engine
+    state, scale = engine.state, engine.state.prior.scale
+    payable = min(engine.horizon - 40, engine.budget_left)
+    to_come = np.array(engine.shares)[:, None] * payable
+    unknown = np.maximum(state.ridge.norm[2:, :3], 2.0 * state.tau_error[:, :3])
+    tries = to_come * unknown**2 * scale[NOISE] / scale[DOUBT]
+    assert state.ahead[:, :3] == pytest.approx(np.sqrt(np.log1p(tries / 2.3)))
+    assert (state.ahead[:, 2] >= state.ahead[:, :2].min(axis=1)).all()

@@ -90,13 +90,13 @@ def apply_expiry(state: CampaignState, event: Expired) -> Expired:
     upto, before = event.upto, state.expiries.upto
     if len(upto) != len(before) or any(new < old for new, old in zip(upto, before, strict=True)):
         raise BrokenLog(f"event {event.sequence}: decisions expired up to {before} already")
-    state.engine.pass_time(event.clock)
     for context, cost, count in event.costs(state.arms.costs(0)):
         amount = times(exact(cost), count)
         state.counts.move(IS_PENDING, IS_EXPIRED, count)
         state.ledger.spend(amount, amount if event.is_released else Decimal(0))
         if event.is_released and amount:
             state.engine.give_back(context, float(amount))
+    state.engine.pass_time(event.clock)  # a refresh counts the money that has just come back
     state.expiries.add(upto, releases=event.is_released)
     if event.own_upto is not None:
         state.expiries.add_own(OwnCall(event.sequence, event.own, event.is_released), event.own_upto)

@@ -63,14 +63,15 @@ def _pay(book: Logbook, state: State, world: World, round_: int, decision: int) 
 def _lapse(book: Logbook, state: State, world: World, round_: int) -> None:
     """Decisions that were not heard of by their deadline cost nothing."""
     decision = first_lapsed(book, round_)
-    if decision != NO_DECISION:
-        pass_time(state, clock_of(book, round_))
+    has_lapsed = decision != NO_DECISION
     while decision != NO_DECISION:
         decision = position(decision)
         arm = position(book.entries[decision].arm)
         context = position(class_of_arrival(world, position(book.entries[decision].context)))
         refund(state, context, arm, cost_in(world.payments, context, arm))
         decision = next_lapsed(book, round_, decision)
+    if has_lapsed:
+        pass_time(state, clock_of(book, round_))
 
 
 @shared
