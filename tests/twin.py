@@ -1156,9 +1156,11 @@ class Twin:
         second_moment = float(square.sum()) / n
         overall = max(second_moment - (float(total.sum()) / n) ** 2, 0.0)
         noise = (float(inside.sum()) + overall) / (float(degrees.sum()) + 1.0)
-        self.noise = max(noise, NOISE_FLOOR * second_moment)
-        self.noiseless = noise < self.noise
         self.doubt = (float(inside.sum()) + second_moment) / (float(degrees.sum()) + 1.0)
+        is_alike = noise < NOISE_FLOOR * second_moment  # answers differ by no more than rounding
+        doubts = self.options.prior == "shared" and self.n_features > 0
+        self.noise = max(noise, self.doubt if is_alike and doubts else NOISE_FLOOR * second_moment)
+        self.noiseless = is_alike and not doubts
         self.mean_square = second_moment
         own, own_degrees = inside.sum(axis=1), degrees.sum(axis=1)
         self.sigma = np.sqrt((CONTEXT_DEGREES * self.noise + own) / (CONTEXT_DEGREES + own_degrees))

@@ -110,7 +110,7 @@ def test_the_noise_is_recovered_at_any_scale(scale: float) -> None:
     _, _, means = linear_means(rng, scale)
     prior = new_prior(N_CONTEXTS, N_FEATURES, START)
     tally = tally_of(rng, means, 0.3 * scale, 4000)
-    second_moment = measure_noise(prior, tally)
+    second_moment = measure_noise(prior, tally, False)
     assert second_moment == pytest.approx(tally[SQUARE].sum() / 4000)
     assert np.sqrt(prior.scale[NOISE]) == pytest.approx(0.3 * scale, rel=0.05)
     assert prior.sigma == pytest.approx(np.full(N_CONTEXTS, 0.3 * scale), rel=0.1)
@@ -123,7 +123,7 @@ def test_contexts_with_noise_of_their_own(scale: float) -> None:
     tally = tally_of(rng, means, 0.1 * scale, 6000)
     tally[:, 0] = tally_of(rng, means, scale, 6000)[:, 0]
     prior = new_prior(N_CONTEXTS, N_FEATURES, START)
-    measure_noise(prior, tally)
+    measure_noise(prior, tally, False)
     assert prior.sigma[0] == pytest.approx(scale, rel=0.1)
     assert prior.sigma[1:] == pytest.approx(np.full(N_CONTEXTS - 1, 0.1 * scale), rel=0.25)
 

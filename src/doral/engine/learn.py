@@ -379,7 +379,7 @@ def follow_answers(state: State) -> None:
     if state.rules.prior != FIXED:
         _set_next_calibration(state)
         if state.rules.prior == NOISE_ONLY:
-            measure_noise(state.prior, state.tally)
+            measure_noise(state.prior, state.tally, False)
         else:
             rebuild_rewards(state)
 

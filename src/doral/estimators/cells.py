@@ -57,7 +57,7 @@ ALIKE = 1e-9  # relative: rewards that differ by less are the same
 @rare
 def calibrate_cells(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats) -> None:
     """As `shrinkage.calibrate`, with effects and deviations."""
-    second_moment = measure_noise(prior, tally)
+    second_moment = measure_noise(prior, tally, False)
     rebuild(ridge, tally, thinning)
     if second_moment > 0.0:
         scale_of_means = _scale_of_means(prior, tally, second_moment)

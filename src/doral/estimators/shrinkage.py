@@ -84,7 +84,7 @@ def calibrate(prior: Prior, ridge: Ridge, tally: Floats, thinning: Floats) -> No
     `thinning` (J, A) multiplies the features: 1, or tau where rewards are thinned by it (the `scaled` learner).
     """
     n_contexts = tally.shape[1]
-    second_moment = measure_noise(prior, tally)
+    second_moment = measure_noise(prior, tally, ridge.features.shape[1] > 0)
     rebuild(ridge, tally, thinning)
     if second_moment > 0.0:  # else nothing but zeros so far: no scale to go by
         prior.scale[RANGE] = second_moment / feature_size(ridge)
@@ -320,8 +320,12 @@ def share_cells(prior: Prior, ridge: Ridge) -> None:
 
 
 @shared
-def measure_noise(prior: Prior, tally: Floats) -> float:
-    """Variance inside cells, pooled and per context (shrunk to the pooled one); returns the mean square of rewards."""
+def measure_noise(prior: Prior, tally: Floats, doubts: bool) -> float:
+    """Variance inside cells, pooled and per context (shrunk to the pooled one); returns the mean square of rewards.
+
+    `doubts`: while all answers are alike the noise is as it may be, and not next to nothing. Where contexts share a
+    line, V would be all but singular, and what they share be learned from rounding.
+    """
     _, n_contexts, n_arms = tally.shape
     n, reward, square, inside, degrees = 0.0, 0.0, 0.0, 0.0, 0.0
     for j in range(n_contexts):
@@ -340,9 +344,10 @@ def measure_noise(prior: Prior, tally: Floats) -> float:
         return 0.0
     second_moment = square / n
     overall = max(square / n - (reward / n) * (reward / n), 0.0)  # all that there is to go by at first
-    noise = max((inside + overall) / (degrees + 1.0), NOISE_FLOOR * second_moment)
-    prior.scale[NOISE] = noise
-    prior.scale[DOUBT], prior.scale[MEAN_SQUARE] = (inside + second_moment) / (degrees + 1.0), second_moment
+    noise, doubt = (inside + overall) / (degrees + 1.0), (inside + second_moment) / (degrees + 1.0)
+    if noise < NOISE_FLOOR * second_moment:
+        noise = doubt if doubts else NOISE_FLOOR * second_moment
+    prior.scale[NOISE], prior.scale[DOUBT], prior.scale[MEAN_SQUARE] = noise, doubt, second_moment
     for j in range(n_contexts):
         mine, mine_degrees = CONTEXT_DEGREES * noise, CONTEXT_DEGREES
         for a in range(n_arms):
