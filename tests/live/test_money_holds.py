@@ -206,9 +206,7 @@ def test_a_record_that_is_sent_again_after_its_deadline_is_the_same(
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_an_arm_that_is_added_is_explored_by_how_many_it_is_for(
-    seed: int, open_store: Callable[[str], Store]
-) -> None:
+def test_an_arm_that_is_added_is_explored_by_how_many_it_is_for(seed: int, open_store: Callable[[str], Store]) -> None:
     """By those who are still to come and can be paid for, and no less than the arm that is known best."""
     arms = [Arm("small", features=[1.0, 0.0]), Arm("large", features=[0.0, 1.0])]
     campaign = make(open_store("memory://"), policy="doral-otf", seed=seed, arms=arms, paid="always", horizon=10_000)
