@@ -20,8 +20,8 @@ from doral.pages.numbers import DASH, count, figure, money, number
 
 @cache
 def environment(*packages: str) -> Environment:
-    """The templates in the folders `templates` of these packages, the first one first; those of this package last."""
-    loaders = [PackageLoader(one, "templates", encoding="utf-8") for one in (*packages, "doral.pages")]
+    """The templates in the folders `templates` of these packages, the first one first."""
+    loaders = [PackageLoader(one, "templates", encoding="utf-8") for one in packages]
     made = Environment(
         loader=ChoiceLoader(loaders),
         autoescape=True,

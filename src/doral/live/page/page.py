@@ -91,10 +91,11 @@ class View:
         if not last.arms:
             return f" Of the latest {last.arrivals:,} arrivals, all were skipped."
         most, many = max(last.arms.items(), key=lambda one: one[1])
-        skipped = f", and {round(100 * last.skipped / last.arrivals)}% are skipped" if last.skipped else ""
-        return (
-            f" It now gives {isolated(short(most, 40))} to {round(100 * many / last.arrivals)}% of arrivals{skipped}."
-        )
+        part, skipped = (round(100 * one / last.arrivals) for one in (many, last.skipped))
+        name = isolated(short(most, 40))
+        if skipped > part:
+            return f" It now skips {skipped}% of arrivals, and gives {name} to {part}%."
+        return f" It now gives {name} to {part}% of arrivals{f', and skips {skipped}%' if skipped else ''}."
 
     @property
     def tiles(self) -> Iterator[Tile]:

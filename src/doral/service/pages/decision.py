@@ -66,6 +66,7 @@ async def show(request: Request, name: str, decision_id: str, caller: Looker, se
         scripts=("times.js",),
         story=told,
         one=one,
+        currency=problem.currency,
         state_words=words,
         state_look=look,
         tiles=list(_tiles(told, problem)),
