@@ -1481,7 +1481,8 @@ class Twin:
             return options.exploration * float(self.sigma[context]) * math.sqrt(math.log(math.e + int(mine.sum())))
         n = now if printed else int(mine.sum())
         confidence = penalty if printed else options.delta
-        inside = 2 * math.log(1 / confidence) + k * math.log((k * penalty + n) / (k * penalty))
+        growth = k * math.log((k * penalty + n) / (k * penalty)) if k else 0.0
+        inside = 2 * math.log(1 / confidence) + growth
         f_t = math.sqrt(penalty) + math.sqrt(max(0.0, inside))
         waits_for_ever = options.screening == "none" and options.cutoff is None and np.isinf(self.deadlines).any()
         with_bias = "window" in options.printed or (options.learner == "thinned" and not waits_for_ever)

@@ -51,9 +51,8 @@ def _confidence_width(state: State, n: float, certainty: float) -> float:
     rules = state.confidence
     n_features = state.people.line.own.size if state.rules.has_people else state.ridge.features.shape[1]
     scaled_penalty = n_features * rules.penalty
-    return math.sqrt(rules.penalty) + math.sqrt(
-        max(0.0, certainty + n_features * math.log((scaled_penalty + n) / scaled_penalty))
-    )
+    growth = n_features * math.log((scaled_penalty + n) / scaled_penalty) if n_features > 0 else 0.0
+    return math.sqrt(rules.penalty) + math.sqrt(max(0.0, certainty + growth))
 
 
 @kernel
