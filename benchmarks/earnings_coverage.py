@@ -2,12 +2,12 @@
 
     python -m benchmarks.earnings_coverage --logs 200
 
-For every kind of scenario, so many logs of a policy that gives arms at random are planned with; the intervals of "what
-it would have earned" and of the difference to what was done are compared with what the policies earn in the true
-scenario (the mean over many runs; the status quo as a sum). `best first` is how often the best policy that can be had
-is the one that truly is; `harm` is how often a policy is recommended that truly earns less than what was done. Below
-the table: how often two policies that are truly equal are called equal (everybody gets
-one of two arms that bring the same, or the other), and how often one of two that differ is.
+For every kind, so many logs of a policy that gives arms at random are planned with, in turns of ten scenarios whose
+means are drawn anew. The intervals of "what it would have earned" and of the difference to what was done are compared
+with what the policies earn in the true scenario (the mean over many runs; the status quo as a sum). `best first` is
+how often the best policy that can be had is the one that truly is; `harm` is how often a policy is recommended that
+truly earns less than what was done. Below the table: how often two policies that are truly equal are called equal (all
+arrivals get one of two arms that bring the same, or the other), and how often one of two that differ is.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from doral.simulation.api import MadePolicy, made_policies, policy_name
 from doral.simulation.scenario.from_log import world_of
 from doral.simulation.world.truth import make_truth
 
-HORIZON, SMALL_HORIZON, DEADLINE, TRUTHS, TRUE_RUNS = 2_000, 200, 130, 40, 400
+HORIZON, SMALL_HORIZON, DEADLINE, TRUTHS, TRUE_RUNS, SCENARIOS = 2_000, 200, 130, 40, 200, 10
 POLICIES = ("doral-otf", "d-linucb", "oracle")
 
 
-def scenario(kind: str) -> doral.Scenario:
-    """Means are drawn once for each kind, by a seed that nobody has chosen for its result."""
-    rng = np.random.default_rng(5)
+def scenario(kind: str, number: int = 0) -> doral.Scenario:
+    """One of the scenarios of a kind: their means are drawn by seeds that were not chosen for their results."""
+    rng = np.random.default_rng([5, number])
     n_contexts, n_arms = (12, 6) if kind == "thin cells" else (3, 3)
     horizon = SMALL_HORIZON if kind == "small" else HORIZON
     means = rng.uniform(0.02, 0.3, (n_contexts, n_arms))
@@ -107,28 +107,30 @@ def measure_equals(logs: int) -> None:
 
 
 def measure(kind: str, logs: int) -> None:
-    place, policies = scenario(kind), made_policies(POLICIES)
-    result = doral.simulate(policies, place, runs=TRUE_RUNS)
-    true = {name: float(result.expected(kind, name).mean()) for name in POLICIES}
-    really_best = max((name for name in POLICIES if name != "oracle"), key=lambda name: true[name])
-    truth = make_truth(place, seed=0, run=0)
+    policies = made_policies(POLICIES)
     worth: dict[str, list[bool]] = {name: [] for name in (STATUS_QUO, *POLICIES)}
     more: dict[str, list[bool]] = {name: [] for name in POLICIES}
     first, harm = [], []
-    for run in range(logs):
-        log = log_of(place, "status-quo", run=run, seed=7)
-        chances = chances_of(log)
-        said = planned(log, place, policies, run)
-        quo = float((truth.arrived[:, None] * chances * truth.counted[0]).sum())
-        for one in said.policies:
-            real = quo if one.policy == STATUS_QUO else true[one.policy]
-            worth[one.policy].append(holds(one.worth, real))
-            if one.more is not None:
-                more[one.policy].append(holds(one.more, real - quo))
-        best = recommended(said)
-        harm.append(best is not None and true[best.policy] < quo)
-        able = [one.policy for one in said.policies if one.policy in POLICIES and one.policy != "oracle"]
-        first.append(able[0] == really_best)
+    for number in range(min(SCENARIOS, logs)):
+        place = scenario(kind, number)
+        result = doral.simulate(policies, place, runs=TRUE_RUNS)
+        true = {name: float(result.expected(kind, name).mean()) for name in POLICIES}
+        really_best = max((name for name in POLICIES if name != "oracle"), key=lambda name: true[name])
+        truth = make_truth(place, seed=0, run=0)
+        for run in range(number, logs, SCENARIOS):
+            log = log_of(place, "status-quo", run=run, seed=7)
+            chances = chances_of(log)
+            said = planned(log, place, policies, run)
+            quo = float((truth.arrived[:, None] * chances * truth.counted[0]).sum())
+            for one in said.policies:
+                real = quo if one.policy == STATUS_QUO else true[one.policy]
+                worth[one.policy].append(holds(one.worth, real))
+                if one.more is not None:
+                    more[one.policy].append(holds(one.more, real - quo))
+            best = recommended(said)
+            harm.append(best is not None and true[best.policy] < quo)
+            able = [one.policy for one in said.policies if one.policy in POLICIES and one.policy != "oracle"]
+            first.append(able[0] == really_best)
     shares = " | ".join(f"{100 * np.mean(worth[name]):.1f}" for name in (STATUS_QUO, *POLICIES))
     gains = " | ".join(f"{100 * np.mean(more[name]):.1f}" for name in ("doral-otf", "oracle"))
     print(f"| {kind} | {shares} | {gains} | {100 * np.mean(first):.1f} | {100 * np.mean(harm):.1f} |", flush=True)

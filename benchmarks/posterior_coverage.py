@@ -2,7 +2,8 @@
 
     python -m benchmarks.posterior_coverage --logs 200
 
-For every kind of scenario of `earnings_coverage`, so many logs of a policy that gives arms at random are read. Columns,
+For every kind of scenario of `earnings_coverage`, so many logs of a policy that gives arms at random
+are read, in turns of ten scenarios. Columns,
 in percent: `cells`, what a decision brings in each context with each arm; `arms`, what a use brings over all contexts;
 `best` how often the arm that is truly best is among those that may be, and `alone` how often there is one such arm;
 `value`, what the planned budget buys by the plan for the posterior mean; `more`, what a tenth more of it buys; `gain`
@@ -15,7 +16,7 @@ import argparse
 import time
 
 import numpy as np
-from benchmarks.earnings_coverage import DEADLINE, KINDS, scenario
+from benchmarks.earnings_coverage import DEADLINE, KINDS, SCENARIOS, scenario
 from tests.logs import HOUR, log_of
 
 from doral._arrays import Floats
@@ -30,14 +31,14 @@ COLUMNS = ("cells", "arms", "best", "alone", "value", "more", "gain", "area", "k
 
 
 def measure(kind: str, logs: int) -> None:
-    place = scenario(kind)
-    truth = make_truth(place, seed=0, run=0)
-    n_arms = place.problem.n_arms
-    true, shares = truth.counted[0][:, :n_arms], np.array(place.true_shares)
-    price = np.array([arm.cost for arm in place.problem.arms], dtype=np.float64)
-    arrivals, budget = float(place.problem.expected_rounds), place.problem.budget
     held: dict[str, list[float]] = {name: [] for name in COLUMNS}
     for run in range(logs):
+        place = scenario(kind, run % SCENARIOS)
+        truth = make_truth(place, seed=0, run=0)
+        n_arms = place.problem.n_arms
+        true, shares = truth.counted[0][:, :n_arms], np.array(place.true_shares)
+        price = np.array([arm.cost for arm in place.problem.arms], dtype=np.float64)
+        arrivals, budget = float(place.problem.expected_rounds), place.problem.budget
         log = log_of(place, "status-quo", run=run, seed=7)
         asked = asked_of(log, deadline=DEADLINE * HOUR, budget=budget)
         drawn = truths_of(log, deadline=DEADLINE * HOUR, n=DRAWS, seed=run)

@@ -122,9 +122,9 @@ def test_an_arm_that_has_always_failed_may_succeed() -> None:
     """Three rows without a success: no truth is sure of it, and each is as good as what was drawn for it."""
     table = {"arm": ["a"] * 20 + ["b"] * 3, "reward": [1.0, 0.0] * 10 + [0.0] * 3}
     log = doral.read_log(pl.DataFrame(table))
-    truths = truths_of(log, deadline=5.0, n=30, seed=0)
-    worth = np.array([worth_of(truths, truths.weights(number)) for number in range(30)])
-    assert worth == pytest.approx(truths.worths.worth.reshape(30, -1), abs=1e-5)
+    truths = truths_of(log, deadline=5.0, n=200, seed=0)
+    worth = np.array([worth_of(truths, truths.weights(number)) for number in range(200)])
+    assert worth == pytest.approx(truths.worths.worth.reshape(200, -1), abs=1e-5)
     assert np.quantile(worth[:, 1], 0.9) > 0.1
     assert np.quantile(worth[:, 1], 0.1) < 0.2
 

@@ -13,6 +13,7 @@ from doral._check import MAX_NAME_CHARACTERS
 from doral.errors import InvalidValue, UnknownName, shown
 from doral.logs.cleaning import Sieve
 from doral.logs.log import SKIPPED, Assumption
+from doral.logs.profile import is_level_of_control
 from doral.logs.values import Numbers, rewards_of, text_of
 from doral.problem import MAX_AMOUNT, Paid
 
@@ -63,6 +64,9 @@ def arms_of(series: pl.Series, sieve: Sieve, *, nothing: Sequence[str] | None, a
         if idle:
             notes.append(f"Arm {', '.join(map(shown, idle))} means that nothing was done, as was said.")
     named = [one for one in levels if one not in idle]
+    if nothing is None and len(usual := [one for one in named if is_level_of_control([one])]) == 1 and len(named) > 1:
+        told = f"nothing={shown(usual[0])} makes it what doing nothing brings."
+        notes.append(f"Arm {shown(usual[0])} is taken for an option like the others; {told}")
     if arms is not None:
         for one in arms:
             if one not in levels:

@@ -70,7 +70,7 @@ def drop_duplicates(
     """
     import polars as pl
 
-    flat = [name for name in frame.columns if not frame.schema[name].is_nested() and frame.schema[name] != pl.Object]
+    flat = [name for name, kind in frame.schema.items() if not kind.is_nested() and kind != pl.Object]
     if key is not None:
         again = _again(frame.select(key), sieve.kept) & frame[key].is_not_null().to_numpy()
         if not again.any():
@@ -92,7 +92,8 @@ def drop_duplicates(
     if time is not None and _chance(frame.select(content), time, n_equal) < _LEVEL:
         sieve.drop(equal, "are equal to an earlier row in every column, its time included")
         return []
-    return [f"{n_equal:,} rows are equal to others and were kept: without a key= they may be different decisions."]
+    rows = "1 row is equal to another and was" if n_equal == 1 else f"{n_equal:,} rows are equal to others and were"
+    return [f"{rows} kept: without a key= they may be different decisions."]
 
 
 def _second_copies(frame: pl.DataFrame) -> Flags | None:

@@ -232,7 +232,11 @@ def currency_in(name: str) -> str | None:
     ('EUR', 'USD', 'EUR', None)
     """
     *_, last = plain(name).upper().split("_")
-    return last if last in CURRENCIES else next((code for sign, code in SIGNS.items() if sign in name), None)
+    if last in CURRENCIES:
+        return last
+    return next(
+        (code for sign, code in SIGNS.items() if (name.endswith(sign) if sign.isalpha() else sign in name)), None
+    )
 
 
 def unit_named(field_name: str, value: object) -> str:

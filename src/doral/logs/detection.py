@@ -250,6 +250,10 @@ class _Detection:
             numbers = [one for one in self.free() if one.kind in ("numbers", "yes/no")]
             if found := self._of_names("time", numbers):
                 self.choose("time", found, "by its name")
+            elif unread := [one for one in self.free() if self._is_unread_time(one)]:
+                listed = ", ".join(shown(one.name) for one in unread[:_MOST_ASKED])
+                why = f"{listed} may hold times that cannot be read; write 2026-02-20 08:00"
+                self.ask("time", unread, why, can_be_none=True)
             return
         likely = [one for one in always if not hints_at("answer", one.name) and tier_of("answered", one.name) is None]
         likely = named or likely
@@ -289,6 +293,11 @@ class _Detection:
             why = f"is {listed} {_MEANING['answered']} (answered=)?"
             self.ask("answered", later, why, can_be_none=True)
 
+    def _is_unread_time(self, one: Profile) -> bool:
+        """Text that differs from row to row as times do, or that is called a time and has digits."""
+        is_called = one.kind == "words" and tier_of("time", one.name) in (0, 1)
+        return one.is_like_unread_times or (is_called and any(letter.isdigit() for letter in "".join(one.words)))
+
     def _is_of_world(self) -> bool:
         """Whether arrivals are dates."""
         name = self.columns.get("time")
@@ -319,9 +328,13 @@ class _Detection:
                     one
                     for one in self.free()
                     if one.kind in ("numbers", "durations")
-                    and (hints_at("delay", one.name) or (hints_at("answer", one.name) and unit_in(one.name)))
+                    and (
+                        hints_at("delay", one.name)
+                        or (hints_at("answer", one.name) and (one.kind == "durations" or unit_in(one.name)))
+                    )
                 ]
-            self.choose("delay", found, "by its name")
+            if not self.choose("delay", found, "by its name"):
+                self._unnamed_delay()
         numbers = [one for one in numbers if one.name not in self.taken]
         if self.is_open("probability"):
             found = self._of_names("probability", numbers)
@@ -335,6 +348,17 @@ class _Detection:
             numbers = [one for one in numbers if one.name not in self.taken]
             found = self._of_names("paid", [one for one in numbers if one.kind == "numbers" or self._is_of_cost(one)])
             self.choose("paid", found, "by its name")
+
+    def _unnamed_delay(self) -> None:
+        """Durations without a name that says so, and words in a column that is called a delay."""
+        lengths = [one for one in self.free() if one.kind == "durations" and not one.is_time_of_day]
+        called = [one for one in self.free() if one.kind == "words" and tier_of("delay", one.name) is not None]
+        if lengths:
+            listed = ", ".join(shown(one.name) for one in lengths[:_MOST_ASKED])
+            self.ask("delay", lengths, f"is {listed} {_MEANING['delay']} (delay=)?", can_be_none=True)
+        elif called:
+            why = f"{shown(called[0].name)} holds no durations; write '1 day, 04:05', or numbers with delay_unit="
+            self.ask("delay", called, why, can_be_none=True)
 
     def _is_of_cost(self, one: Profile) -> bool:
         """Whether 0 and 1 are amounts: where costs are 1, or all is free."""
@@ -468,6 +492,11 @@ class _Detection:
         is_alone = len(distinct_partitions(hinted)) == 1 and len(others) <= 1
         if is_alone and not one_hot:
             self.settle("arm", (others or hinted)[0].name, self._why_arm(hinted[0]))
+            return
+        is_outcome = self.is_open("reward") and "answered" not in self.columns and others and others[0].is_two
+        if is_outcome and len(others) == 1:  # of these, only the caller knows which was chosen
+            ordered = [one for one in self.free() if one is not others[0] and one.recurs and one.levels <= 20]
+            self._ask_for_arm(ordered, one_hot)
             return
         if len(others) == 1 and not one_hot and len(candidates) == 1:
             self.settle("arm", others[0].name, f"the only column of a few levels ({others[0].levels}) that recur")

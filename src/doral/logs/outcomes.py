@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from doral._arrays import Flags, Floats
+from doral.errors import InvalidValue
 from doral.logs.cleaning import Sieve, absurd_delays, grain_of
 from doral.logs.log import Assumption
 from doral.logs.times import DAY_US, MICRO, Instants, durations_of, one_time, times_like, told_moment
@@ -62,6 +63,10 @@ def waits_of(
     delay = np.where(is_tiny, 0.0, delay) / times.per_unit
     own = delay
     is_early = (delay < 0.0) | np.isneginf(delay)
+    n_early, n_answered = int((is_early & sieve.kept).sum()), int((np.isfinite(read.value) & sieve.kept).sum())
+    if n_early > max(0.5 * n_answered, 3.0):
+        why = f"{n_early:,} of {n_answered:,} answers lie before their decisions; are time= and answered= swapped?"
+        raise InvalidValue("answered", column.name, why)
     sieve.drop(is_early, "were answered before they were decided", lambda row: text[row])
     delay = np.where(np.isnan(delay), np.inf, delay)
     start = times.value / times.per_unit

@@ -13,7 +13,16 @@ from doral._arrays import Flags, Floats, Ints
 from doral.errors import InvalidValue
 from doral.logs.columns import hints_at, plain
 from doral.logs.log import Kind, SeenColumn
-from doral.logs.times import DAY_US, EPOCH_FIRST, EPOCH_LAST, EPOCHS, is_of_spreadsheets, moments_of, times_of
+from doral.logs.times import (
+    DAY_US,
+    EPOCH_FIRST,
+    EPOCH_LAST,
+    EPOCHS,
+    duration_seconds,
+    is_of_spreadsheets,
+    moments_of,
+    times_of,
+)
 from doral.logs.values import MISSING, NO, PENDING, YES, currency_of, numbers_of, text_of, without_missing
 
 if TYPE_CHECKING:
@@ -71,7 +80,16 @@ class Profile:
             return "yes/no", text
         if _is_number_text(different, decimal_comma=self.has_decimal_comma):
             return "numbers", text
+        if self._is_duration_text(different):
+            return "durations", text
         return ("times" if _is_time_text(different) else "words"), text
+
+    def _is_duration_text(self, different: pl.Series) -> bool:
+        """4:30 is a time of day, unless the column is called a delay; "1 day, 4:30" is none."""
+        is_clock = bool(different.str.contains(_TIME_OF_DAY).all())
+        if is_clock and not hints_at("delay", self.name):
+            return False
+        return duration_seconds(different).null_count() <= (1.0 - _NEARLY_ALL) * len(different)
 
     def _of_numbers(self, numbers: pl.Series) -> Kind:
         value = numbers.drop_nulls().to_numpy()
@@ -209,6 +227,16 @@ class Profile:
         if self.kind != "words":
             return False
         return bool(self.sampled.drop_nulls().str.contains(_TIME_OF_DAY).all())
+
+    @cached_property
+    def is_like_unread_times(self) -> bool:
+        """Words that differ from row to row, each with several groups of digits."""
+        if self.kind != "words" or self.levels <= 0.2 * self.n_known or hints_at("identifier", self.name):
+            return False
+        some = self.sampled.drop_nulls().head(_TRIED)
+        return bool(some.str.contains(r"^(?:[^\d]*\d{1,4}[^\d]{1,4}){2,}\d{0,4}[^\d]{0,4}$").all()) and not bool(
+            some.str.contains(r"[@/\\]\S*\p{L}|^[0-9a-fA-F-]{32,}$").any()
+        )
 
     @property
     def is_unnamed(self) -> bool:

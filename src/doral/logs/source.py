@@ -185,13 +185,14 @@ def _open_text(path: Path, sample: bytes, *, is_packed: bool, is_utf_16: bool) -
         raise InvalidValue(
             SOURCE, str(path), f"has a first line of more than {_SAMPLE:,} bytes; it should name the columns"
         )
-    line = header.decode("utf-8", errors="replace")
+    is_western = not _is_utf8(header)
+    line = header.decode("cp1252" if is_western else "utf-8", errors="replace")
     separator = (
         said[1].decode("ascii", errors="replace") if said else max(_SEPARATORS, key=lambda one: _cells(line, one))
     )
     notes: list[str] = []
     options = {"separator": separator, "infer_schema": False, "encoding": "utf8"}
-    names = tuple(pl.read_csv(io.BytesIO(header + b"\n"), **{**options, "encoding": "utf8-lossy"}).columns)  # type: ignore[arg-type]
+    names = tuple(pl.read_csv(io.BytesIO(line.encode() + b"\n"), **options).columns)  # type: ignore[arg-type]
     below = next((one for one in (part.decode("utf-8", errors="replace") for part in following[:4]) if one.strip()), "")
     is_blank = [not one.strip() or one.startswith("_duplicated_") for one in names]
     if sum(is_blank) > len(names) / 2 or (len(names) == 1 and max(_cells(below, one) for one in _SEPARATORS) > 1):
@@ -202,6 +203,10 @@ def _open_text(path: Path, sample: bytes, *, is_packed: bool, is_utf_16: bool) -
     notes += _repeated(names, line)
     options["skip_rows"] = 1 if said else 0
 
+    def as_utf8(data: bytes | Path) -> bytes:
+        notes.append("The file is not in UTF-8; it was read as Windows-1252 (Western European).")
+        return (data if isinstance(data, bytes) else data.read_bytes()).decode("cp1252", errors="replace").encode()
+
     def load(rows: int) -> pl.DataFrame:
         data: bytes | Path = _unpacked(path) if is_packed else path
         if is_utf_16:
@@ -211,13 +216,10 @@ def _open_text(path: Path, sample: bytes, *, is_packed: bool, is_utf_16: bool) -
         if b"\r" in sample and b"\n" not in sample:  # ends of lines as old spreadsheets write them
             data = (data if isinstance(data, bytes) else data.read_bytes()).replace(b"\r", b"\n")
         try:
-            frame = pl.read_csv(data, n_rows=rows, **options)  # type: ignore[arg-type]
+            frame = pl.read_csv(as_utf8(data) if is_western else data, n_rows=rows, **options)  # type: ignore[arg-type]
         except pl.exceptions.ComputeError as error:
             if "utf-8" in str(error).lower() or "utf8" in str(error).lower():
-                notes.append("The file is not in UTF-8; it was read as Windows-1252 (Western European).")
-                raw = data if isinstance(data, bytes) else data.read_bytes()
-                text = raw.decode("cp1252", errors="replace").encode()
-                frame = pl.read_csv(text, n_rows=rows, **options)  # type: ignore[arg-type]
+                frame = pl.read_csv(as_utf8(data), n_rows=rows, **options)  # type: ignore[arg-type]
             elif "more fields" in str(error) or "found more" in str(error):
                 quoted = f"put cells that contain {shown(separator)} in quotes"
                 remedy = f"a line has more cells than the header ({len(names)}); {quoted}"
@@ -228,6 +230,14 @@ def _open_text(path: Path, sample: bytes, *, is_packed: bool, is_utf_16: bool) -
         return _without_apostrophes(_without_repeated_names(frame, notes))
 
     return Opened(path.name, names, load, is_text=True, has_decimal_comma=separator == ";", notes=notes)
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _cells(line: str, separator: str) -> int:

@@ -40,11 +40,15 @@ _DAY_MONTH = (
 )
 _MONTH_DAY = r"^(?:\p{L}+,\s+)?(?<month>\p{L}{3,})\.?\s+(?<day>\d{1,2})(?:st|nd|rd|th)?,?\s+(?<year>\d{4})(?<rest>.*)$"
 _MONTHS = (
-    "jan january januar jänner janvier janv enero ene", "feb february februar février févr fevr febrero",
-    "mar march märz mrz mars marzo", "apr april avril avr abril abr", "may mai mayo",
-    "jun june juni juin junio", "jul july juli juillet juil julio", "aug august août aout agosto ago",
-    "sep sept september septembre septiembre", "oct october okt oktober octobre octubre",
-    "nov november novembre noviembre", "dec december dez dezember décembre déc diciembre dic",
+    "jan january januar jänner janvier janv enero ene januari gennaio gen janeiro",
+    "feb february februar février févr fevr febrero februari febbraio fevereiro",
+    "mar march märz mrz mars marzo maart mrt março", "apr april avril avr abril abr aprile",
+    "may mai mayo mei maggio maio", "jun june juni juin junio giugno giu junho",
+    "jul july juli juillet juil julio luglio lug julho", "aug august août aout agosto ago augustus",
+    "sep sept september septembre septiembre settembre set setembro",
+    "oct october okt oktober octobre octubre ottobre ott outubro out",
+    "nov november novembre noviembre novembro",
+    "dec december dez dezember décembre déc diciembre dic dicembre dezembro",
 )  # fmt: skip
 _MONTH_NUMBERS = {word: f"{month:02d}" for month, words in enumerate(_MONTHS, start=1) for word in words.split()}
 # Dates that databases and spreadsheets write where there is none: 9999-12-31, 1900-01-01, 1970-01-01.
@@ -141,14 +145,16 @@ def order_of(series: pl.Series) -> DateOrder | None:
 
 
 def _of_periods(text: pl.Series) -> pl.Series:
-    """Months as 2027-03 and weeks as 2027-W09, by their first days."""
+    """Months as 2027-03 and weeks as 2027-W09, by their first days; 2027年3月1日 as 2027-3-1."""
     import polars as pl
 
+    if text.str.contains(r"^\d{4}\s?[年년]").any():
+        text = text.str.replace(r"^(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]", "${1}-${2}-${3}")
     if text.str.contains(r"^\d{4}-\d{2}$").any():
         text = text.str.replace(r"^(\d{4}-\d{2})$", "${1}-01")
-    if text.str.contains(r"^\d{4}-W\d{1,2}$").any():
-        weeks = text.str.extract_groups(r"^(?<year>\d{4})-W(?<week>\d{1,2})$").struct.unnest()
-        monday = weeks["year"] + "-W" + weeks["week"].str.zfill(2) + "-1"
+    if text.str.contains(r"^\d{4}-W\d{1,2}(?:-[1-7])?$").any():
+        weeks = text.str.extract_groups(r"^(?<year>\d{4})-W(?<week>\d{1,2})(?:-(?<day>[1-7]))?$").struct.unnest()
+        monday = weeks["year"] + "-W" + weeks["week"].str.zfill(2) + "-" + weeks["day"].fill_null("1")
         days = monday.str.to_date("%G-W%V-%u", strict=False).cast(pl.String)
         text = pl.select(pl.coalesce(days, text)).to_series().alias(text.name)
     return text
@@ -313,6 +319,44 @@ def one_time(value: object, arrivals: Instants, *, role: str) -> tuple[float, bo
     return float(read.value[0]), read.is_days
 
 
+_AMOUNT = r"(\d+(?:[.,]\d+)?)"
+_DURATION_UNITS = (  # of P1DT4H, of words such as "1 day, 4 h", and what one is in seconds
+    ("W", r"w|weeks?|wochen?|semaines?|semanas?", 604_800.0),
+    ("D", r"d|days?|tagen?|tag|jours?|j|d[ií]as?", 86_400.0),
+    ("H", r"h|hrs?|hours?|std|stunden?|heures?|horas?", 3_600.0),
+    ("M", r"m|min|mins|minutes?|minuten|minutos?", 60.0),
+    ("S", r"s|sec|secs|seconds?|sekunden?|secondes?|segundos?", 1.0),
+)
+_OF_WORDS = "^" + "".join(rf"(?:{_AMOUNT}\s*(?:{words})\.?(?:[,\s]+|$))?" for _, words, _ in _DURATION_UNITS) + "$"
+_ISO = [f"(?:{_AMOUNT}{letter})?" for letter, _, _ in _DURATION_UNITS]
+_OF_ISO = f"^P{''.join(_ISO[:2])}(?:T{''.join(_ISO[2:])})?$"
+_OF_CLOCKS = r"^(?:(\d+)\s*(?:d|days?|tage?|jours?|d[ií]as?)[,\s]+)?(\d{1,4}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$"
+
+
+def duration_seconds(text: pl.Series) -> pl.Series:
+    """Return durations such as "1 day, 04:05:00", "3 h 20 min" and "PT5H" in seconds; null where it is none.
+
+    >>> import polars as pl
+    >>> duration_seconds(pl.Series(["1 day, 04:05:00", "3 h 20 min", "PT5H", "soon"])).to_list()
+    [101100.0, 12000.0, 18000.0, None]
+    """
+    import polars as pl
+
+    units = [factor for _, _, factor in _DURATION_UNITS]
+    found = []
+    for pattern, factors in ((_OF_CLOCKS, units[1:]), (_OF_WORDS, units), (_OF_ISO, units)):
+        case = "" if pattern is _OF_ISO else "(?i)"
+        parts = text.str.extract_groups(case + pattern).struct.unnest()
+        numbers = [
+            parts[name].str.replace(",", ".", literal=True).cast(pl.Float64, strict=False) * factor
+            for name, factor in zip(parts.columns, factors, strict=True)
+        ]
+        total = pl.select(pl.sum_horizontal(numbers)).to_series()
+        is_some = pl.select(pl.any_horizontal([one.is_not_null() for one in numbers])).to_series()
+        found.append(total.set(~is_some, None))
+    return pl.select(pl.coalesce(found)).to_series()
+
+
 def durations_of(series: pl.Series, arrivals: Instants, *, unit: str | None) -> Instants:
     """How long answers took, in values of the arrivals."""
     import polars as pl
@@ -323,6 +367,15 @@ def durations_of(series: pl.Series, arrivals: Instants, *, unit: str | None) -> 
         micro = series.dt.total_microseconds().cast(pl.Float64).fill_null(np.nan).to_numpy()
         value = micro * (arrivals.per_unit / MICRO)
         return Instants(value, np.zeros(len(series), dtype=bool), arrivals.kind)
+    if series.dtype == pl.String:
+        text = without_missing(text_of(series))
+        seconds = duration_seconds(text)
+        if 2 * seconds.is_not_null().sum() > text.is_not_null().sum():
+            if arrivals.kind not in ("world", "seconds"):
+                remedy = f"is in units of time, but the log's clock counts {arrivals.kind}"
+                raise InvalidValue("delay", series.name, remedy)
+            value = seconds.cast(pl.Float64).fill_null(np.nan).to_numpy() * arrivals.per_unit
+            return Instants(value, (text.is_not_null() & seconds.is_null()).to_numpy(), arrivals.kind)
     value, is_bad = _possible(*numbers_of(series, role="delay"))
     notes: tuple[str, ...] = ()
     if arrivals.kind in ("rounds", "units"):

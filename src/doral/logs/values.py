@@ -16,19 +16,20 @@ if TYPE_CHECKING:
 
 MISSING = (
     "", "na", "n/a", "nan", "null", "none", "nat", "missing", "-", "--", "?", "#n/a", "<na>", "\\n", "nil", "k.a.",
-    "n.d.", "s/d",
+    "n.d.", "s/d", "#value!", "#ref!", "#div/0!", "#name?", "#null!", "#num!",
 )  # fmt: skip
 YES = (
     "yes", "y", "true", "t", "positive", "pos", "success", "successful", "succeeded", "converted", "clicked", "bought",
     "purchased", "responded", "accepted", "won", "detected", "reactive", "x", "1", "1.0", "ja", "wahr", "positiv",
     "gekauft", "gebucht", "erfolg", "oui", "vrai", "positif", "sí", "si", "verdadero", "positivo", "sim", "tak", "да",
-    "ano", "kyllä", "igen", "是", "はい",
+    "ano", "kyllä", "igen", "evet", "ya", "是", "はい", "예",
 )  # fmt: skip
 NO = (
     "no", "n", "false", "f", "negative", "neg", "failure", "failed", "not converted", "not clicked", "declined",
     "rejected", "lost", "not detected", "undetected", "non-reactive", "no response", "0", "0.0", "nein", "falsch",
     "negativ", "abgelehnt", "misserfolg", "non", "faux", "négatif", "negatif", "falso", "negativo", "não", "nee", "nie",
-    "nej", "nei", "нет", "ne", "ei", "nem", "否", "いいえ",
+    "nej", "nei", "нет", "ne", "ei", "nem", "hay\u0131r", "tidak", "否",
+    "いいえ", "아니오",
 )  # fmt: skip
 # Of outcomes that are not known yet.
 PENDING = (
@@ -41,8 +42,11 @@ _PLAIN = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
 _GROUPED = r"^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$"  # 1,234,567.8
 _COMMA = r"^[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+$"  # 3,5 or 1.234,5
 _EITHER = r"^[+-]?[1-9]\d{0,2},\d{3}$"  # 1,234: either of them
-CURRENCIES = ("EUR", "USD", "GBP", "CHF", "SEK", "NOK", "DKK", "PLN", "JPY", "CAD", "AUD", "INR", "BRL", "MXN")
-SIGNS = {"€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY", "₹": "INR", "zł": "PLN"}
+CURRENCIES = ("EUR", "USD", "GBP", "CHF", "SEK", "NOK", "DKK", "PLN", "JPY", "CAD", "AUD", "INR", "BRL", "MXN", "RUB",
+              "TRY", "CZK", "HUF", "KRW", "CNY")  # fmt: skip
+SIGNS = {"R$": "BRL", "€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY", "₹": "INR", "zł": "PLN", "₽": "RUB", "₺": "TRY",
+         "Kč": "CZK", "₩": "KRW", "kr": "kr"}  # fmt: skip
+_CURRENCY_OF = {sign.lower(): name for sign, name in SIGNS.items()}
 _UNIT = "|".join((*map(re.escape, SIGNS), *CURRENCIES))
 _MONEY = rf"(?i)^([+-]?)\s*(?:{_UNIT})\s*|\s*(?:{_UNIT})$"
 _OWED = r"^\((.+)\)$"  # (12.50), as accountants write -12.50
@@ -84,7 +88,7 @@ def without_missing(text: pl.Series) -> pl.Series:
 def currency_of(text: pl.Series) -> str | None:
     """The currency that amounts are written with, such as "EUR" for "3,50 €"; None without one, or with several."""
     found = text.drop_nulls().str.extract(f"(?i)({_UNIT})").drop_nulls().unique()
-    names = {SIGNS.get(one.lower(), one.upper()) for one in found.to_list()}
+    names = {_CURRENCY_OF.get(one.lower(), one.upper()) for one in found.to_list()}
     return names.pop() if len(names) == 1 else None
 
 

@@ -24,7 +24,7 @@ from doral.simulation.world.oracle import expected_payments
 from doral.simulation.world.truth import Truth, make_truth
 
 # A policy in Python takes a second for some 50,000 arrivals: it plays fewer truths, and fewer still of many arrivals.
-PYTHON_ROUNDS, FEWEST_TRUTHS, MOST_TRUTHS = 1_200_000, 4, 20
+PYTHON_ROUNDS, FEWEST_TRUTHS, MOST_TRUTHS = 600_000, 4, 20
 
 
 class Played(NamedTuple):
@@ -121,14 +121,19 @@ def _play(shared: _Shared, truth_and_policies: tuple[int, tuple[int, ...]]) -> d
 
 
 def _as_it_was(scenario: Scenario, truth: Truth, chances: Floats) -> Played:
-    """What the chances of each arm are worth, for as many of each context as come in this run."""
+    """What the chances of each arm are worth, for as many of each context as come in this run.
+
+    Where more come than the budget lasts for, all chances are lower by the same factor.
+    """
     problem = scenario.problem
     given = truth.arrived[:, None] * chances
     paid = expected_payments(scenario, truth.world.means)
     costs = problem.costs_by_context * (1.0 if paid is None else paid[0])
     n_bought = chances.shape[1]  # of doing nothing nothing is bought, and it is worth nothing beyond itself
     worth = float((given * truth.counted[0, :, :n_bought]).sum())
-    return Played(worth, float((given * costs[:, :n_bought]).sum()), truth.oracle)
+    spend = float((given * costs[:, :n_bought]).sum())
+    part = min(1.0, problem.budget / spend) if spend > 0.0 else 1.0
+    return Played(part * worth, part * spend, truth.oracle)
 
 
 _ROUNDING = 1e-9
@@ -213,7 +218,10 @@ def earnings_of(
         budget=budget,
         unit=unit,
         left_out=left_out,
-        sentence=f"The largest mean is that of {best.policy}: {number(best.worth.value)} {unit} {between(best.worth)}.",
+        sentence=(
+            f"{'Apart from the oracle, the' if KNOWS_TRUTH in found else 'The'} largest mean is that of {best.policy}: "
+            f"{number(best.worth.value)} {unit} {between(best.worth)}."
+        ),
         _totals=totals,
     )
 
@@ -266,7 +274,7 @@ def _earning(
         worth=worth,
         more=more,
         is_clear=is_clear,
-        oracle_share=float(own.mean()) / best if best > 0.0 else None,
+        oracle_share=1.0 if name == KNOWS_TRUTH else float(own.mean()) / best if best > 0.0 else None,
         spend=float(np.mean([one.spend for one in some])),
         truths=len(some),
         can_run_live=name in live,

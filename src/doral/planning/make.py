@@ -48,7 +48,7 @@ POLICIES: tuple[str, ...] = (
 )
 TRUTHS, FEWEST, MOST = 40, 2, 10_000
 # Rounds that each policy plays over all draws, unless the caller says how many draws; and the fewest draws then.
-PLAYED_ROUNDS, FEWEST_USUAL = 6_000_000, 8
+PLAYED_ROUNDS, FEWEST_USUAL = 4_000_000, 8
 _NOTHING = 1e-6  # of what is earned
 OnProgress = Callable[[float, str], None]
 
@@ -79,7 +79,7 @@ def plan(
         policies: Those that are compared: names, `doral.policy(...)`, `doral.rival(...)`, or classes in Python. None:
             the usual ten.
         truths: Posterior draws that each policy plays; those in Python play fewer, where arrivals are many. What needs
-            no playing uses at least 400 draws. None: 40, and fewer with more than 150,000 arrivals.
+            no playing uses at least 400 draws. None: 40, and fewer with more than 100,000 arrivals.
         seed: Of all draws: the same seed is the same plan. Default: 0.
         n_jobs: Parallel workers, -1 for all cores; results do not depend on it. Default: 1.
         on_progress: Called with the share that is done, from 0 to 1, and what is being done.

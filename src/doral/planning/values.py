@@ -170,6 +170,9 @@ def apart(found: tuple[ArmValue, ...]) -> str:
     alike = tuple(one.arm for one in found if one.may_be_best)
     if len(found) == 1:
         return f"There is one arm, {found[0].arm}."
+    most = "brings most for its cost" if all(one.per_cost is not None for one in found) else "brings most a use"
     if len(alike) == 1:
-        return f"Over all who arrive, {alike[0]} brings most for its cost."
-    return f"Over all who arrive, the log cannot tell which of {named(alike)} brings most for its cost."
+        chance = max(one.best_probability for one in found)
+        certain = "nearly 100%" if chance > 0.995 else f"{100.0 * chance:.0f}%"
+        return f"Over all who arrive, {alike[0]} {most} with a probability of {certain}."
+    return f"Over all who arrive, the log cannot tell which of {named(alike)} {most}."

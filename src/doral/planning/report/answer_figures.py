@@ -114,7 +114,8 @@ def _dress(
 ) -> None:
     reach = _reach(plan, curves)
     axes.set_xlim(0.0, reach / scale.size)
-    axes.set_ylim(0.0, 1.0)
+    highest = max((share for one in curves for share in _until(one, reach)), default=1.0)
+    axes.set_ylim(0.0, 1.0 if highest > 0.5 else 1.15 * highest or 1.0)
     axes.set_xlabel(f"age of the decision, {scale.word}")
     axes.xaxis.set_major_formatter(PLAIN)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
@@ -123,6 +124,12 @@ def _dress(
     _mark_times(axes, plan, scale)
     ends = [Line(y=_share_at(one, reach), name=line.name, colour=line.colour) for one, line in lines]
     end_labels(axes, ends, height_inches=_PANEL_INCHES)
+
+
+def _until(curve: ReturnCurve, reach: float) -> list[float]:
+    """Upper limits of a curve, up to an age, where they are known."""
+    sides = zip(curve.ages, curve.share, curve.high, strict=True)
+    return [share if high is None else high for age, share, high in sides if age <= reach]
 
 
 def _share_at(curve: ReturnCurve, age: float) -> float:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from doral.evaluation.policies import KNOWS_TRUTH
 from doral.logs.log import SKIPPED
 from doral.planning.curves import ReturnCurve
 from doral.planning.earnings import Earning
@@ -197,7 +198,7 @@ def tails_table(plan: Plan) -> Table:
     return table_of(
         "tails",
         "How heavy the tail of the delays is: the share that is later than x falls like x to the power of minus the "
-        "index, and a mean exists where that is above 1.",
+        "index, and a mean exists where that is above 1, or where the tail is light.",
         ("arm", age, *names),
         [
             {"arm": one.arm or "all together", age: t(one.from_age), **{name: getattr(one, name) for name in names}}
@@ -267,7 +268,7 @@ def _policy_row(one: Earning) -> Row:
         "more": more_value,
         "more_low": more_low,
         "more_high": more_high,
-        "is_clear": None if one.more is None else one.is_clear,
+        "is_clear": None if one.more is None or one.policy == KNOWS_TRUTH else one.is_clear,
         "oracle_share": one.oracle_share,
         "spend": one.spend,
         "truths": one.truths,
@@ -451,6 +452,7 @@ def nothing_table(plan: Plan) -> Table:
         [
             {**{name: getattr(one, name) for name in names}, "context": one.context or "all together"}
             for one in plan.nothing
+            if one.rows
         ],
         [
             Shown(head="context", key="context", how="name"),

@@ -13,16 +13,16 @@ from doral.planning.report.tables import difference, leading
 
 WIDTH = 100
 # Lines of each part, at most; with titles and blank lines they stay below 60.
-_ANSWER, _RUN, _POLICIES, _WAITING, _BUDGET, _ARMS, _LOST = 12, 4, 10, 3, 3, 6, 4
+_ANSWER, _RUN, _POLICIES, _BUDGET, _ARMS, _LOST = 14, 5, 10, 4, 6, 4
 
 
 def text(plan: Plan) -> str:
-    """The answer, what to run, and the little that is needed to believe it."""
+    """The answer, and what it does not say yet: why, the table, the budget, the arms, what was left out."""
+    why = [one for one in plan.recommendation.reasons if one not in plan.answer]
     parts = [
         _wrapped(plan.answer, _ANSWER),
-        _wrapped([plan.recommendation.sentence, *plan.recommendation.reasons], _RUN, title="Run"),
+        _wrapped(why, _RUN, title="Why"),
         _policies(plan),
-        _wrapped([plan.waiting.sentence] if plan.waiting.sentence else [], _WAITING, title="Waiting"),
         _wrapped(_budget(plan), _BUDGET, title="Budget"),
         _arms(plan),
         _lost(plan),
@@ -76,7 +76,7 @@ def _policy(plan: Plan, one: Earning) -> list[str]:
 
 def _budget(plan: Plan) -> list[str]:
     said = [plan.spending.sentence] if plan.spending is not None else []
-    return [*said, " ".join(one.sentence for one in plan.more)] if plan.more else said
+    return [*said, *(one.sentence for one in plan.more if one.gain != 0.0 and one.sentence not in plan.answer)]
 
 
 def _arms(plan: Plan) -> list[str]:
