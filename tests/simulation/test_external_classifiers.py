@@ -8,8 +8,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
@@ -69,8 +79,31 @@ def test_a_regressor_says_what_it_predicts() -> None:
     assert predicted(LinearRegression(), [0.0, 1.0, 2.0], [1.0, 3.0, 5.0], [4.0]) == pytest.approx([9.0])
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        CalibratedClassifierCV(LinearSVC()),
+        GaussianNB(),
+        GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}),
+        HistGradientBoostingClassifier(max_iter=20),
+        OneVsRestClassifier(LogisticRegression()),
+        RandomForestClassifier(20, min_samples_leaf=10),
+        SGDClassifier(loss="log_loss", alpha=0.1),
+        StackingClassifier([("line", LogisticRegression()), ("bayes", GaussianNB())]),
+        VotingClassifier([("line", LogisticRegression()), ("bayes", GaussianNB())], voting="soft"),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_classifiers_of_many_kinds_say_probabilities(model: Any) -> None:
+    x = np.linspace(-2.0, 2.0, 80)
+    rewards = (np.random.default_rng(0).random(80) < 1.0 / (1.0 + np.exp(-2.0 * x))).astype(float)
+    low, high = predicted(model, x, rewards, [-1.5, 1.5])
+    assert 0.0 < low < 0.5 < high < 1.0
+
+
 def test_labels_alone_are_refused() -> None:
-    for model in (LinearSVC(), make_pipeline(StandardScaler(), LinearSVC())):
+    search = GridSearchCV(LinearSVC(), {"C": [0.1, 1.0]})
+    for model in (LinearSVC(), make_pipeline(StandardScaler(), LinearSVC()), search, RidgeClassifier()):
         with pytest.raises(InvalidValue, match="predict_proba"):
             doral.external(model)
 

@@ -16,6 +16,7 @@ from doral.errors import DoralError
 from doral.evaluation.policies import KNOWS_TRUTH, STATUS_QUO
 from doral.inference.intervals import LEVEL, Estimate, of_played
 from doral.planning.facts import Fact, between, number
+from doral.planning.spending import curve_of, order_of
 from doral.simulation.api import MadePolicy, make_player, play_run, policy_name
 from doral.simulation.scenario.from_log import LoggedWorld
 from doral.simulation.scenario.scenario import Scenario
@@ -54,18 +55,25 @@ def earn(
 ) -> tuple[dict[str, list[Played | None]], tuple[Refused, ...]]:
     """By policy, what it earns in each of the first `truths` draws; None where it did not play.
 
-    `chances` (J, A) are what was done, the status quo. It is not simulated: what chances are worth is a sum.
+    `chances` (J, A) are what was done, the status quo. It is not simulated: what chances are worth is a sum. Nor is the
+    oracle: it earns the value of LP_m, which no policy exceeds but by luck.
     """
+    ceilings = tuple(policy_name(one) for one in policies if isinstance(one, PolicyOptions) and _is_oracle(one))
+    policies = [one for one in policies if policy_name(one) not in ceilings]
     slow = min(truths, MOST_TRUTHS, max(FEWEST_TRUTHS, int(PYTHON_ROUNDS / world.asked.arrivals)))
     able, refused = _able(world, policies)
     fast = tuple(i for i, one in enumerate(able) if isinstance(one, PolicyOptions))
     tasks = [tuple(range(len(able))) if i < slow else fast for i in range(truths)]
-    found: dict[str, list[Played | None]] = {name: [] for name in (STATUS_QUO, *map(policy_name, able))}
-    for played in _in_parallel(_Shared(world, able, chances, seed), tasks, n_jobs=n_jobs):
+    found: dict[str, list[Played | None]] = {name: [] for name in (STATUS_QUO, *ceilings, *map(policy_name, able))}
+    for played in _in_parallel(_Shared(world, able, ceilings, chances, seed), tasks, n_jobs=n_jobs):
         for name, entries in found.items():
             entries.append(played.get(name))
         on_truth()
     return found, refused
+
+
+def _is_oracle(policy: PolicyOptions) -> bool:
+    return policy.sampling == "oracle"
 
 
 def _able(world: LoggedWorld, policies: Sequence[MadePolicy]) -> tuple[list[MadePolicy], tuple[Refused, ...]]:
@@ -90,6 +98,7 @@ class _Shared(NamedTuple):
 
     world: LoggedWorld
     policies: Sequence[MadePolicy]
+    ceilings: tuple[str, ...]  # names of oracles
     chances: Floats
     seed: int
 
@@ -108,31 +117,43 @@ def _in_parallel(shared: _Shared, tasks: Sequence[tuple[int, ...]], *, n_jobs: i
 
 
 def _play(shared: _Shared, truth_and_policies: tuple[int, tuple[int, ...]]) -> dict[str, Played]:
-    world, able, chances, seed = shared
+    world, able, ceilings, chances, seed = shared
     number, chosen = truth_and_policies
     policies = [able[i] for i in chosen]
     scenario = world.possible(number)
     truth = make_truth(scenario, seed=seed, run=number)
-    found = {STATUS_QUO: _as_it_was(scenario, truth, chances)}
+    costs = _costs(scenario, truth)
+    found = {STATUS_QUO: _as_it_was(scenario, truth, costs, chances)}
+    if ceilings:
+        values = truth.counted[0, :, : chances.shape[1]]
+        useful = curve_of(order_of(values, costs), values, costs, truth.arrived).spent[-1]
+        best = Played(truth.oracle, min(scenario.problem.budget, float(useful)), truth.oracle)
+        found.update(dict.fromkeys(ceilings, best))
     if policies:
         for one in play_run(policies, scenario, seed=seed, run=number, keep_decisions=False):
             found[one.policy] = Played(one.expected, one.spend, one.oracle)
     return found
 
 
-def _as_it_was(scenario: Scenario, truth: Truth, chances: Floats) -> Played:
+def _costs(scenario: Scenario, truth: Truth) -> Floats:
+    """(J, A) what a decision costs on average in the end, for arms that are bought."""
+    problem = scenario.problem
+    paid = expected_payments(scenario, truth.world.means)
+    costs = problem.costs_by_context * (1.0 if paid is None else paid[0])
+    # Of doing nothing nothing is bought, and it is worth nothing beyond itself.
+    n_bought = problem.n_arms - (problem.control is not None)
+    return np.array(np.broadcast_to(costs, truth.counted.shape[1:])[:, :n_bought])
+
+
+def _as_it_was(scenario: Scenario, truth: Truth, costs: Floats, chances: Floats) -> Played:
     """What the chances of each arm are worth, for as many of each context as come in this run.
 
     Where more come than the budget lasts for, all chances are lower by the same factor.
     """
-    problem = scenario.problem
     given = truth.arrived[:, None] * chances
-    paid = expected_payments(scenario, truth.world.means)
-    costs = problem.costs_by_context * (1.0 if paid is None else paid[0])
-    n_bought = chances.shape[1]  # of doing nothing nothing is bought, and it is worth nothing beyond itself
-    worth = float((given * truth.counted[0, :, :n_bought]).sum())
-    spend = float((given * costs[:, :n_bought]).sum())
-    part = min(1.0, problem.budget / spend) if spend > 0.0 else 1.0
+    worth = float((given * truth.counted[0, :, : chances.shape[1]]).sum())
+    spend = float((given * costs).sum())
+    part = min(1.0, scenario.problem.budget / spend) if spend > 0.0 else 1.0
     return Played(part * worth, part * spend, truth.oracle)
 
 
@@ -274,7 +295,7 @@ def _earning(
         worth=worth,
         more=more,
         is_clear=is_clear,
-        oracle_share=1.0 if name == KNOWS_TRUTH else float(own.mean()) / best if best > 0.0 else None,
+        oracle_share=float(own.mean()) / best if best > 0.0 else None,
         spend=float(np.mean([one.spend for one in some])),
         truths=len(some),
         can_run_live=name in live,

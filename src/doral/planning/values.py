@@ -174,5 +174,7 @@ def apart(found: tuple[ArmValue, ...]) -> str:
     if len(alike) == 1:
         chance = max(one.best_probability for one in found)
         certain = "nearly 100%" if chance > 0.995 else f"{100.0 * chance:.0f}%"
-        return f"Over all who arrive, {alike[0]} {most} with a probability of {certain}."
+        by_use = max(found, key=lambda one: one.value)
+        other = "" if by_use.arm == alike[0] else f"; a use of {by_use.arm} has the largest mean"
+        return f"Over all who arrive, {alike[0]} {most} with a probability of {certain}{other}."
     return f"Over all who arrive, the log cannot tell which of {named(alike)} {most}."

@@ -142,8 +142,8 @@ def external(
     """
     if isinstance(model, type):
         raise InvalidValue("model", model.__name__, f"is a class: give a model, as in {model.__name__}()")
-    asked = "predict_proba" if is_classifier(model) else "predict"
-    lacking = [method for method in ("fit", asked) if not callable(getattr(model, method, None))]
+    asked = ("fit",) if is_classifier(model) else ("fit", "predict")
+    lacking = [method for method in asked if not callable(getattr(model, method, None))]
     if lacking:
         remedy = f"needs a method {' and a method '.join(lacking)}: fit(X, y) and predict(X) are asked for"
         raise InvalidValue("model", type(model).__name__, remedy)

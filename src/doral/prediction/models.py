@@ -272,8 +272,21 @@ class Models:
 
 
 def is_classifier(model: object) -> bool:
-    """Whether it says probabilities of classes; labels of a classifier are no expected rewards."""
-    return callable(getattr(model, "predict_proba", None))
+    """Whether it says probabilities of classes; labels of a classifier are no expected rewards.
+
+    Some only know once they are fitted, such as scikit-learn's `StackingClassifier`: a copy of these is.
+    """
+    if callable(getattr(model, "predict_proba", None)):
+        return True
+    if isinstance(model, type) or not callable(getattr(type(model), "predict_proba", None)):
+        return False
+    x = np.linspace(-1.0, 1.0, 60)[:, None]
+    try:
+        trial: Any = fresh(model, (0,))  # type: ignore[arg-type]
+        trial.fit(x, np.arange(60) % 2)
+    except Exception:  # noqa: BLE001  (whatever a model from elsewhere raises)
+        return False
+    return callable(getattr(trial, "predict_proba", None))
 
 
 def is_classifier_without_probabilities(model: object) -> bool:
