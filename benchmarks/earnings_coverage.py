@@ -26,7 +26,7 @@ from doral.inference.intervals import DRAWS, Estimate
 from doral.inference.log_problem import asked_of
 from doral.inference.truths import truths_of
 from doral.logs.log import Log
-from doral.planning.earnings import Earnings, earn, earnings_of
+from doral.planning.earnings import Earnings, Played, average_costs, earn, earnings_of, play_by_chance
 from doral.planning.recommendation import recommended
 from doral.planning.values import chances_of
 from doral.simulation.api import MadePolicy, made_policies, policy_name
@@ -92,14 +92,22 @@ def measure_equals(logs: int) -> None:
     arms = [doral.Arm(arm.name) for arm in same.problem.arms]
     place = dataclasses.replace(same, name="equal", problem=dataclasses.replace(same.problem, arms=arms), means=means)
 
-    def always(arm: int) -> Any:
-        row = tuple(0.4 if i == arm else 0.0 for i in range(3))
-        return doral.rival("status-quo", chances=(row,) * 3, label=f"arm {arm}")
-
-    policies = made_policies([always(arm) for arm in range(3)])
     equal, other = [], []
     for run in range(logs):
-        said = planned(log_of(place, "status-quo", run=run, seed=7), place, policies, run)
+        log = log_of(place, "status-quo", run=run, seed=7)
+        asked = asked_of(log, deadline=DEADLINE * HOUR, budget=place.problem.budget)
+        drawn = truths_of(log, deadline=DEADLINE * HOUR, n=DRAWS, seed=run)
+        world = world_of(log, asked, drawn)
+        found: dict[str, list[Played | None]] = {STATUS_QUO: [], "arm 0": [], "arm 1": [], "arm 2": []}
+        for number in range(TRUTHS):
+            possible = world.possible(number)
+            truth = make_truth(possible, seed=run, run=number)
+            costs = average_costs(possible, truth)
+            chances = {STATUS_QUO: chances_of(log)}
+            chances |= {f"arm {arm}": 0.4 * np.tile(np.eye(3)[arm], (3, 1)) for arm in range(3)}
+            for name, each in chances.items():
+                found[name].append(play_by_chance(possible, truth, costs, each))
+        said = earnings_of(found, arrivals=asked.arrivals, budget=place.problem.budget, unit="")
         equal.append(holds(said.difference("arm 0", "arm 1"), 0.0))
         other.append(holds(said.difference("arm 0", "arm 2"), 0.0))
     print(f"\nTwo equal policies are called equal in {100 * np.mean(equal):.1f}% of {logs} logs,", end=" ")

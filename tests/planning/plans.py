@@ -15,12 +15,11 @@ from doral.logs.log import SKIPPED, Dropped, Log, Reading
 from doral.planning.curves import Outcome, ReturnCurve
 from doral.planning.earnings import Earning, Earnings
 from doral.planning.plan import Plan, Recommendation
-from doral.planning.prices import NothingDone, Price
 from doral.planning.questions import Finding
 from doral.planning.responsiveness import ArmSpeed, Responsiveness
 from doral.planning.spending import More, Spending, spending
 from doral.planning.tails import DelayTail
-from doral.planning.values import ArmValue, CellValue, cell_values
+from doral.planning.values import ArmValue, CellValue, NothingDone, Price, cell_values
 from doral.planning.waiting import Deadline, Wait, Waiting
 from doral.problem import Arm, Problem
 

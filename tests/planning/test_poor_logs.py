@@ -13,10 +13,10 @@ import pytest
 from doral.logs.clock import Clock
 from doral.logs.log import Log
 from doral.planning.curves import return_curves
-from doral.planning.prices import nothing_done, prices
 from doral.planning.questions import findings
 from doral.planning.responsiveness import responsiveness
 from doral.planning.tails import delay_tails
+from doral.planning.values import nothing_done, prices
 from doral.planning.waiting import deadline_of, waiting
 from tests.planning.made import made
 

@@ -7,7 +7,7 @@ import pytest
 
 from doral._arrays import Floats
 from doral.logs.log import Log
-from doral.planning.prices import nothing_done, prices
+from doral.planning.values import nothing_done, prices
 from tests.planning.made import made, uniform_watch
 
 

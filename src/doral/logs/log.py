@@ -160,7 +160,7 @@ class Log:
 
     def to_frame(self) -> pl.DataFrame:
         """A tidy frame, times as dates where they are of the world; `read_log` reads it as the same log."""
-        from doral.logs.tables import frame_of
+        from doral.logs.source import frame_of
 
         return frame_of(self)
 

@@ -122,8 +122,8 @@ def _play(shared: _Shared, truth_and_policies: tuple[int, tuple[int, ...]]) -> d
     policies = [able[i] for i in chosen]
     scenario = world.possible(number)
     truth = make_truth(scenario, seed=seed, run=number)
-    costs = _costs(scenario, truth)
-    found = {STATUS_QUO: _as_it_was(scenario, truth, costs, chances)}
+    costs = average_costs(scenario, truth)
+    found = {STATUS_QUO: play_by_chance(scenario, truth, costs, chances)}
     if ceilings:
         values = truth.counted[0, :, : chances.shape[1]]
         useful = curve_of(order_of(values, costs), values, costs, truth.arrived).spent[-1]
@@ -135,7 +135,7 @@ def _play(shared: _Shared, truth_and_policies: tuple[int, tuple[int, ...]]) -> d
     return found
 
 
-def _costs(scenario: Scenario, truth: Truth) -> Floats:
+def average_costs(scenario: Scenario, truth: Truth) -> Floats:
     """(J, A) what a decision costs on average in the end, for arms that are bought."""
     problem = scenario.problem
     paid = expected_payments(scenario, truth.world.means)
@@ -145,7 +145,7 @@ def _costs(scenario: Scenario, truth: Truth) -> Floats:
     return np.array(np.broadcast_to(costs, truth.counted.shape[1:])[:, :n_bought])
 
 
-def _as_it_was(scenario: Scenario, truth: Truth, costs: Floats, chances: Floats) -> Played:
+def play_by_chance(scenario: Scenario, truth: Truth, costs: Floats, chances: Floats) -> Played:
     """What the chances of each arm are worth, for as many of each context as come in this run.
 
     Where more come than the budget lasts for, all chances are lower by the same factor.

@@ -23,13 +23,22 @@ from doral.planning.curves import return_curves
 from doral.planning.earnings import Earnings, earn, earnings_of
 from doral.planning.facts import number, plural
 from doral.planning.plan import Plan
-from doral.planning.prices import NothingDone, nothing_done, prices
 from doral.planning.questions import findings
 from doral.planning.recommendation import can_run_live, headline, recommend
 from doral.planning.responsiveness import responsiveness
 from doral.planning.spending import More, Spending, spending
 from doral.planning.tails import delay_tails
-from doral.planning.values import CellValue, apart, arm_values, cell_values, chances_of, draws_of
+from doral.planning.values import (
+    CellValue,
+    NothingDone,
+    apart,
+    arm_values,
+    cell_values,
+    chances_of,
+    draws_of,
+    nothing_done,
+    prices,
+)
 from doral.planning.waiting import Waiting, waiting
 from doral.simulation.api import AnyPolicy, MadePolicy, checked_jobs, made_policies, policy_name
 from doral.simulation.scenario.from_log import deadline_on_clock, world_of

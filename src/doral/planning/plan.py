@@ -11,12 +11,11 @@ from doral.logs.log import Log
 from doral.planning.curves import ReturnCurve
 from doral.planning.earnings import Earnings
 from doral.planning.facts import Fact
-from doral.planning.prices import NothingDone, Price
 from doral.planning.questions import Finding
 from doral.planning.responsiveness import Responsiveness
 from doral.planning.spending import More, Spending
 from doral.planning.tails import DelayTail
-from doral.planning.values import ArmValue, CellValue
+from doral.planning.values import ArmValue, CellValue, NothingDone, Price
 from doral.planning.waiting import Waiting
 from doral.problem import Problem
 
