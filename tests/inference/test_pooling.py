@@ -41,7 +41,7 @@ def test_two_arms_have_the_posterior_of_a_quadrature() -> None:
     level, log_shape = np.meshgrid(np.linspace(-8, 12, 400), np.linspace(np.log(0.25), np.log(1e5), 400))
     mean, shape = expit(level), np.exp(log_shape)
     yes, no = shape / (1.0 - mean), shape / mean
-    log_weight = 0.5 * np.log(mean * (1.0 - mean)) + 0.5 * log_shape - np.log1p(0.25 * shape)
+    log_weight = 0.5 * np.log(mean * (1.0 - mean)) + 0.5 * log_shape - np.log1p(shape)
     for s, n in zip(won, rows, strict=True):
         log_weight += betaln(yes + s, no + n - s) - betaln(yes, no)
     weight = np.exp(log_weight - log_weight.max())

@@ -6,8 +6,7 @@ Where every success brings the same, a cell has a rate; otherwise it has a mean:
     mean of (j, a) = level + context_j + arm_a + deviation_ja,   rows scatter around it with the variance of their cell
 
 Effects of contexts and arms are normal. How far each kind of effect scatters is learned: standard deviations, and
-1 / sqrt(shape), which is about the deviation of a cell in logits, have half-Cauchy priors of scale 0.5: half of them
-below a factor of 1.6 in odds, with a tail for those that differ by more. Rates are integrated out of
+1 / sqrt(shape), which is about the deviation of a cell in logits, have half-Cauchy priors. Rates are integrated out of
 the steps that learn level, effects and shape (Metropolis), then drawn exactly, so they are right from 0 to 1. A single
 cell has the Beta posterior of Jeffreys' prior. With one context, or one arm, only the level and deviations are left.
 
@@ -30,9 +29,6 @@ _LEAST_RATE = 1e-9
 # Around a mean of one half, the smallest is Jeffreys' prior for each cell: a smaller one would put rates at exactly 0
 # or 1 where a log has no success, or no failure.
 _SHAPES = (0.25, 1e5)
-# Scale of the priors of standard deviations in logits. With 1, logs of many thin cells expected far better cells than
-# there were: what the oracle earns lay at or below the 30% quantile of its draws in half of the logs.
-_LOGIT_SCALE = 0.5
 _ACCEPTED = 0.4  # share of proposals that a step aims at while it is tuned, in burn-in only
 _TUNED_BY = 0.15
 _CELL_DEGREES = 4.0  # rows for which the variance within an arm counts in that of a cell
@@ -125,8 +121,8 @@ class RateSampler:
         self._level = np.log(start / (1.0 - start)) + 0.3 * rng.standard_normal((chains, 1, 1))
         self._of_context, self._of_arm = np.zeros((chains, n_contexts, 1)), np.zeros((chains, 1, n_arms))
         self._log_shape = 1.5 + 0.5 * rng.standard_normal((chains, 1, 1))
-        self._context_scale = _Scale(_LOGIT_SCALE, chains) if has_effects else None
-        self._arm_scale = _Scale(_LOGIT_SCALE, chains) if has_effects else None
+        self._context_scale = _Scale(1.0, chains) if has_effects else None
+        self._arm_scale = _Scale(1.0, chains) if has_effects else None
         self._level_step, self._shape_step = _Step((1, 1)), _Step((1, 1))
         self._context_step, self._arm_step = _Step((n_contexts, 1)), _Step((1, n_arms))
         self._likelihood = self._likelihood_of(self._mean(), self._log_shape)
@@ -223,8 +219,8 @@ def _level_prior(level: Floats) -> Floats:
 
 
 def _shape_prior(log_shape: Floats) -> Floats:
-    """Log density of log(shape) where 1 / sqrt(shape) is half-Cauchy of scale 0.5."""
-    return np.asarray(0.5 * log_shape - np.log1p(_LOGIT_SCALE**2 * np.exp(log_shape)))
+    """Log density of log(shape) where 1 / sqrt(shape) is half-Cauchy."""
+    return np.asarray(0.5 * log_shape - np.log1p(np.exp(log_shape)))
 
 
 class MeanSampler:

@@ -235,7 +235,7 @@ class Profile:
             return False
         some = self.sampled.drop_nulls().head(_TRIED)
         return bool(some.str.contains(r"^(?:[^\d]*\d{1,4}[^\d]{1,4}){2,}\d{0,4}[^\d]{0,4}$").all()) and not bool(
-            some.str.contains(r"[@/\\]\S*\p{L}|^[0-9a-fA-F-]{32,}$").any()
+            some.str.contains(r"[@/\\]\S*\p{L}|^[0-9a-fA-F-]{32,}$|^\+|^\d{1,3}(?:\.\d{1,3}){3}$").any()
         )
 
     @property

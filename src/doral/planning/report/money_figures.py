@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from doral.pages.names import printable, short
 from doral.planning.earnings import Earning, Earnings
-from doral.planning.facts import between, named, number
+from doral.planning.facts import between, money, named, number
 from doral.planning.plan import Plan
 from doral.planning.report.drawing import MARK, PLAIN, Drawing, colour, finish, ink, label, literal, mark, sheet
 from doral.planning.report.tables import leading
@@ -40,7 +40,8 @@ def earnings_drawing(plan: Plan) -> Drawing | None:
     for tick, one in zip(axes.get_yticklabels(), shown, strict=True):
         tick.set_fontweight("bold" if one.policy == plan.recommendation.policy else "normal")
     axes.set_ylim(len(shown) - 0.5, -0.5)
-    axes.set_xlabel(f"{unit} over {number(earnings.arrivals)} arrivals, with a budget of {number(earnings.budget)}")
+    budget = literal(money(earnings.budget, plan.log.currency))
+    axes.set_xlabel(f"{unit} over {number(earnings.arrivals)} arrivals, with a budget of {budget}")
     axes.xaxis.set_major_formatter(PLAIN)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
     finish(axes)

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from doral.pages.notebook import card, note, small_table
-from doral.planning.facts import between, number, percent
+from doral.planning.facts import between, money, number, percent
 from doral.planning.report.tables import leading
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def _earnings(plan: Plan) -> list[str]:
         return []
     rows = [_row(one, is_advised=one.policy == plan.recommendation.policy) for one in leading(plan, _MOST)]
     heads = ("Policy", earnings.unit, "95%", "Of the oracle")
-    title = f"Earnings over {number(earnings.arrivals)} arrivals with a budget of {number(earnings.budget)}"
+    budget = money(earnings.budget, plan.log.currency)
+    title = f"Earnings over {number(earnings.arrivals)} arrivals with a budget of {budget}"
     return [note(title), small_table(heads, rows, numbers=(1, 2, 3))]
 
 

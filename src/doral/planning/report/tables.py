@@ -251,7 +251,7 @@ def policies_table(plan: Plan) -> Table:
             Shown(head="clear", key="is_clear", how="yes"),
             Shown(head="runs live", key="can_run_live", how="yes"),
             Shown(head="of the oracle", key="oracle_share", how="share"),
-            Shown(head="spent", key="spend", how="number"),
+            Shown(head=f"spent{_in(plan.log.currency)}", key="spend", how="number"),
             Shown(head="draws", key="truths", how="count"),
         ],
     )
@@ -299,17 +299,22 @@ def costs_table(plan: Plan) -> Table:
     )
 
 
+def _in(unit: str | None) -> str:
+    return f", {unit}" if unit else ""
+
+
 def more_table(plan: Plan) -> Table:
     """What another budget brings."""
     names = ("amount", "gain", "low", "high")
+    unit = None if plan.earnings is None else plan.earnings.unit
     return table_of(
         "more",
         "What some more, or less, budget brings, with 95% intervals.",
         names,
         [{name: getattr(one, name) for name in names} for one in plan.more],
         [
-            Shown(head="change of the budget", key="amount", how="signed"),
-            Shown(head="brings", key="gain", how="signed", ends=("low", "high")),
+            Shown(head=f"change of the budget{_in(plan.log.currency)}", key="amount", how="signed"),
+            Shown(head=f"brings{_in(unit)}", key="gain", how="signed", ends=("low", "high")),
         ],
     )
 
