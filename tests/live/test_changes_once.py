@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -73,6 +74,26 @@ def test_a_change_is_made_once(store: Store, name: str) -> None:
         assert campaign.report().to_dict() == before
     with pytest.raises(KeyReused):
         another(campaign, "k")
+    adds_up(campaign)
+    log_is_whole(campaign)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_asked_by_many_at_once_is_made_once(
+    name: str, durable_url: str, open_store: Callable[[str], Store]
+) -> None:
+    """Retries of one request through stores of their own, as processes and replicas have them."""
+    campaign = make(open_store(durable_url))
+    before = campaign.report().events
+    handles = [open_store(durable_url).campaign("kits") for _ in range(4)]
+    with ThreadPoolExecutor(len(handles)) as pool:
+        said = list(pool.map(lambda one: CHANGES[name][0](one, "k"), handles))
+    assert all(one == said[0] for one in said)
+    assert [one.report().events for one in handles] == [before + 1] * len(handles)
+    if name == "top_up":
+        assert campaign.report().ledger.total == 1_005
+    if name == "expire":
+        assert said[0] == campaign.report().decisions["expired"] > 0
     adds_up(campaign)
     log_is_whole(campaign)
 

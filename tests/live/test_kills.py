@@ -124,10 +124,12 @@ def test_killed_writers(durable_url: str, zygote: Zygote, tmp_path: Path, open_s
     assert witness.steps_checked > 0
 
 
-def wait_for(notes: Path) -> None:
-    """Until the writer has begun."""
+def wait_for(notes: Path, word: str = "") -> None:
+    """Until the writer has begun, or has noted this."""
     until = time.monotonic() + LONGEST_START_S
-    while not (notes.exists() and notes.stat().st_size) and time.monotonic() < until:
+    while time.monotonic() < until:
+        if notes.exists() and notes.stat().st_size and word in notes.read_text():
+            return
         time.sleep(0.005)
 
 

@@ -29,7 +29,7 @@ def test_taking_turns_under_kills(
         notes = tmp_path / f"notes-{life}"
         engine = (zygote, other_zygote)[life % 2]
         pid = engine.start("forever", durable_url, "kits", life, notes)
-        wait_for(notes)
+        wait_for(notes, '"done"' if life < 2 else "")  # each has written once, however busy the machine is
         time.sleep(rng.uniform(0.0, LONGEST_LIFE_S))
         engine.kill(pid)
         pending = witness.read(notes)
