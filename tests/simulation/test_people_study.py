@@ -83,9 +83,3 @@ def test_the_table_pairs_runs() -> None:
     shares = people.Shares(pl.DataFrame(rows))
     assert "+10.0 [+10.0, +10.0]" in people.table(shares)  # luck that both have is in neither's favour
     assert "+10.00 [+10.00, +10.00]" in people.paper_table(shares)
-
-
-def test_a_price_is_read_off_choices() -> None:
-    worth = np.random.default_rng(0).random(1_000)
-    found = script("people").threshold(worth, worth > 0.6)
-    assert found == pytest.approx(0.6, abs=0.01)

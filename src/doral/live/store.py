@@ -281,8 +281,14 @@ class Store:
         return [row.name for row in self._storage.campaigns()]
 
     def last_seen(self, name: str) -> CampaignState | None:
-        """The state of a campaign as of its last request in this process; None: there was none. Nothing is read."""
-        found = self._campaigns.get(name)
+        """Return the state of a campaign as of its last request in this process; None: there was none.
+
+        Nothing is read.
+
+        Args:
+            name: The name of the campaign.
+        """
+        found = self._campaigns.get(_check.name("name of a campaign", name))
         return None if found is None or found.is_gone else found.session.last_seen
 
     def _heads(self) -> dict[str, int]:

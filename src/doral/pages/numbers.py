@@ -39,10 +39,10 @@ def figure(value: float | None, digits: int = 4) -> str:
 
 
 def money(value: float | None, currency: str = "", digits: int = 6) -> str:
-    """An amount of budget in what it is counted in: a code stands before it, any other word behind it.
+    r"""Return an amount of budget with its unit: a code stands before it, any other word behind it.
 
     >>> money(126.5, "EUR"), money(2_500.0, "kits"), money(20.0)
-    ('EUR\\u00a0126.50', '2,500\\u00a0kits', '20\\u00a0units')
+    ('EUR\xa0126.50', '2,500\xa0kits', '20\xa0units')
     """
     if value is None or not math.isfinite(value):
         return DASH

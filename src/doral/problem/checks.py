@@ -29,8 +29,8 @@ MAX_WORD = 20  # letters: the words stand beside every amount
 
 
 def checked_word(field: str, value: object) -> str:
-    """What the budget or a reward is counted in; "" where it is not said."""
-    if value is None or value == "":
+    """Return the unit of the budget or of a reward; "" where none is given."""
+    if value is None or (isinstance(value, str) and not value):
         return ""
     word = _check.name(field, value).strip()
     if len(word) > MAX_WORD or not word.isprintable():

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 HEAD = "0006"  # the revision of the tables that this version reads and writes; the last in migrations/versions
 REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
+COPIED_SINCE = "0005"  # since then, tables of campaigns are the same: a copy can be read as it is
 _one_thread = Lock()
 _FOLDER = Path(__file__).parent.parent / "migrations"
 

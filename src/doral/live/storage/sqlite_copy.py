@@ -13,7 +13,7 @@ from doral.live.errors import StorageError
 from doral.live.storage import sqlite_file
 from doral.live.storage.connection import Connection
 from doral.live.storage.contract import CampaignRow, Log, Pages
-from doral.live.storage.schema import HEAD, REVISIONS, upgrade
+from doral.live.storage.schema import COPIED_SINCE, REVISIONS, upgrade
 from doral.live.storage.service_tables import KeyRow, SqlBooks, put_keys_in
 from doral.live.storage.sql_log import SqlLog, put_in, rows_of
 from doral.live.storage.urls import SqliteFile
@@ -57,7 +57,7 @@ def reading_copy(path: Path) -> Iterator[list[tuple[CampaignRow, Log]]]:
     found = sqlite_file.look_into(path, REVISIONS).revision
     if found is None:
         raise StorageError(f"{path}: holds no campaigns: is it a backup?")
-    if found != HEAD:
+    if found < COPIED_SINCE:
         raise StorageError(
             f"{path}: its tables are of an older version ({found}): open it once with doral.open(), which brings it up "
             "to date, and then restore it"
