@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import socket
@@ -38,18 +37,16 @@ def free_port() -> int:
 
 
 def configuration(folder: Path, port: int, replicas: list[int]) -> str:
-    """That of `deploy/`, on loopback and without TLS."""
-    site = (DEPLOY / "doral.conf").read_text()
-    site = site[: site.index("server {")] + site[site.rindex("server {") :]
-    site = re.sub(r"(?m)^ *(listen \[::\]|ssl_).*\n", "", site).replace("listen 443 ssl", f"listen 127.0.0.1:{port}")
+    """The files of `deploy/`, with these replicas, on loopback and without TLS."""
     upstream = (DEPLOY / "upstream.conf").read_text()
     for usual, here in zip(("8787", "8788"), replicas, strict=True):
         upstream = upstream.replace(f"127.0.0.1:{usual}", f"127.0.0.1:{here}")
     temporary = "".join(
         f"{name}_temp_path {folder}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
+    server = f"server {{ listen 127.0.0.1:{port}; include {DEPLOY}/locations.conf; }}"
     return f"daemon off; pid {folder}/pid; error_log {folder}/error.log; worker_processes 1;\n" + (
-        f"events {{ worker_connections 512; }}\nhttp {{ access_log off; {temporary} {site} {upstream} }}\n"
+        f"events {{ worker_connections 512; }}\nhttp {{ access_log off; {temporary} {upstream} {server} }}\n"
     )
 
 

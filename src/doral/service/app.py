@@ -26,10 +26,10 @@ from doral.service.settings import ServiceSettings
 
 # All that the service answers to, beside the probes; a part adds its own here.
 API: tuple[APIRouter, ...] = (
-    operation.router,
+    decisions.router,  # first: routes are tried one after the other
     campaigns.router,
     campaigns.changes,
-    decisions.router,
+    operation.router,
     reports.router,
     events.router,
 )

@@ -257,9 +257,14 @@ def last_event(campaign: Campaign) -> int:
 
 
 def service_of(request: Request) -> Service:
-    """A dependency of routes."""
+    """The service of an application."""
     found: Service = request.app.state.service
     return found
 
 
-Shared = Annotated[Service, Depends(service_of)]
+async def _shared(request: Request) -> Service:
+    """`service_of` as a dependency: one that is not awaited would be called in a thread."""
+    return service_of(request)
+
+
+Shared = Annotated[Service, Depends(_shared)]

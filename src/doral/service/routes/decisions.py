@@ -49,6 +49,12 @@ async def decide(service: Shared, name: str, caller: Decider, arrival: Arrival, 
     return decision_reply(queue, await queue.decide(fields_of(arrival, key)))
 
 
+@router.post("/feedback", summary="The answer to a decision", response_model=DecisionModel, tags=["feedback"])
+async def feedback(service: Shared, name: str, caller: Answerer, answer: Answer, key: IdempotencyKey) -> Response:
+    queue = await service.queue(name)
+    return decision_reply(queue, await queue.feedback(fields_of(answer, key)))
+
+
 @router.post(
     "/decisions/batch",
     summary="Decide for many arrivals, all or none",
@@ -112,12 +118,6 @@ async def cancel(
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
-
-
-@router.post("/feedback", summary="The answer to a decision", response_model=DecisionModel, tags=["feedback"])
-async def feedback(service: Shared, name: str, caller: Answerer, answer: Answer, key: IdempotencyKey) -> Response:
-    queue = await service.queue(name)
-    return decision_reply(queue, await queue.feedback(fields_of(answer, key)))
 
 
 @router.post(
