@@ -26,7 +26,8 @@ from doral.service.settings import ServiceSettings
 
 # All that the service answers to, beside the probes; a part adds its own here.
 API: tuple[APIRouter, ...] = (
-    decisions.router,  # first: routes are tried one after the other
+    decisions.quick,  # first: routes are tried one after the other
+    decisions.router,
     campaigns.router,
     campaigns.changes,
     operation.router,

@@ -55,14 +55,14 @@ _Described = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]  #
 async def caller_of_campaign(request: Request, roles: SecurityScopes, _: _Described = None) -> Caller:
     """A dependency: who calls, with one of the scopes as a role (none: any), for the campaign that the path names."""
     caller = await service_of(request).entrance.caller(request.scope)
-    _check_may(request, caller, roles.scopes, anywhere=False)
+    check_may(request, caller, roles.scopes, anywhere=False)
     return caller
 
 
 async def caller_anywhere(request: Request, roles: SecurityScopes, _: _Described = None) -> Caller:
     """The same where the path names no campaign, and a key for some campaigns will do."""
     caller = await service_of(request).entrance.caller(request.scope)
-    _check_may(request, caller, roles.scopes, anywhere=True)
+    check_may(request, caller, roles.scopes, anywhere=True)
     return caller
 
 
@@ -87,7 +87,7 @@ def page_needs(*roles: str, anywhere: bool = False) -> Dependency:
             if error.status == _NO_KEY and request.headers.get("sec-fetch-mode", "navigate") == "navigate":
                 raise refusals.SignInFirst(_asked_for(request)) from None
             raise
-        _check_may(request, caller, roles, anywhere=anywhere)
+        check_may(request, caller, roles, anywhere=anywhere)
         return caller
 
     return find
@@ -144,7 +144,7 @@ def _asked_for(request: Request) -> str:
     return request.url.path if request.method in ("GET", "HEAD") else "/"
 
 
-def _check_may(request: Request, caller: Caller, roles: Sequence[str], *, anywhere: bool) -> None:
+def check_may(request: Request, caller: Caller, roles: Sequence[str], *, anywhere: bool) -> None:
     """The words are the same, whether there is such a campaign or not."""
     campaign = request.path_params.get("name")
     who = f"key {caller.key_id} ({caller.name})"

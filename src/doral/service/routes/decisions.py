@@ -32,30 +32,31 @@ from doral.service.models.decisions import (
     Records,
     Reward,
 )
-from doral.service.requests import IdempotencyKey, JsonRoute, fields_of, fields_of_many
+from doral.service.requests import IdempotencyKey, JsonRoute, QuickRoute, fields_of, fields_of_many
 from doral.service.responses import decision_reply, decisions_reply, in_thread_if_many, reply, to_dict
 from doral.service.service import Shared
 from doral.wire.problems import to_problem
 
 router = APIRouter(prefix="/v1/campaigns/{name}", route_class=JsonRoute)
+quick = APIRouter(prefix="/v1/campaigns/{name}", route_class=QuickRoute)
 
 
 # --- decisions --------------------------------------------------------------------------------------------------------
 
 
-@router.post("/decisions", summary="Decide for one arrival", response_model=DecisionModel, tags=["decisions"])
+@quick.post("/decisions", summary="Decide for one arrival", response_model=DecisionModel, tags=["decisions"])
 async def decide(service: Shared, name: str, caller: Decider, arrival: Arrival, key: IdempotencyKey) -> Response:
     queue = await service.queue(name)
     return decision_reply(queue, await queue.decide(fields_of(arrival, key)))
 
 
-@router.post("/feedback", summary="The answer to a decision", response_model=DecisionModel, tags=["feedback"])
+@quick.post("/feedback", summary="The answer to a decision", response_model=DecisionModel, tags=["feedback"])
 async def feedback(service: Shared, name: str, caller: Answerer, answer: Answer, key: IdempotencyKey) -> Response:
     queue = await service.queue(name)
     return decision_reply(queue, await queue.feedback(fields_of(answer, key)))
 
 
-@router.post(
+@quick.post(
     "/decisions/batch",
     summary="Decide for many arrivals, all or none",
     response_model=DecisionList,
@@ -131,7 +132,7 @@ async def correct(service: Shared, name: str, caller: Answerer, answer: Answer, 
     return decision_reply(queue, await queue.correct(fields_of(answer, key)))
 
 
-@router.post(
+@quick.post(
     "/feedback/batch",
     summary="Many answers; what is wrong with one does not keep the others out",
     response_model=AnswerResults,
