@@ -40,6 +40,7 @@ class Running:
     url: str
     key: str
     log: Path
+    storage: str = ""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -114,7 +115,7 @@ def running(**settings: Any) -> Iterator[Running]:
             process.stdin.close()
             url = process.stdout.readline().strip()
             assert url.startswith("http"), log.read_text()
-            yield Running(process=process, url=url, key=key, log=log)
+            yield Running(process=process, url=url, key=key, log=log, storage=settings["storage"])
         finally:
             if process.poll() is None:
                 process.kill()

@@ -24,6 +24,7 @@ _PARTS_AHEAD = 4
 _PART_BYTES = 256 * 1024
 _STALLED_S = 120.0  # after which nobody is waited for who takes nothing
 _RETRY_S = 10.0
+_REST, _REST_AFTER_S = 2.0, 0.005  # seconds of rest for each second of work, and after how much
 _CHECK_EVERY_S = 1.0  # whether the key is still valid
 
 
@@ -34,17 +35,25 @@ class _Stopped(Exception):
 class _Parts(io.RawIOBase):
     """What is written in a thread, handed to the event loop in parts; `None` is the end, an error is a bad one."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, when_stalled: Callable[[], None]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, when_stalled: Callable[[], None], is_storing: Callable[[], bool]
+    ) -> None:
         self.is_stopped = False
         self._when_stalled = when_stalled
         self.queue: asyncio.Queue[bytes | BaseException | None] = asyncio.Queue(_PARTS_AHEAD)
         self._loop, self._collected = loop, bytearray()
+        self._is_storing, self._used_s = is_storing, 0.0
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
         self._collected += data
+        used_s = time.thread_time() - self._used_s
+        if used_s > _REST_AFTER_S:
+            if self._is_storing():  # others wait for the same processor
+                time.sleep(_REST * used_s)
+            self._used_s += used_s
         if len(self._collected) >= _PART_BYTES:
             self._hand_over()
         return len(memoryview(data).cast("B"))
@@ -98,8 +107,9 @@ class _Parts(io.RawIOBase):
 class Exports:
     """The files that one process is sending."""
 
-    def __init__(self) -> None:
-        self.running = 0
+    def __init__(self, is_storing: Callable[[], bool] = lambda: False) -> None:
+        """`is_storing`: whether writers need the processor; files are then written more slowly."""
+        self.running, self._is_storing = 0, is_storing
 
     @asynccontextmanager
     async def sending(
@@ -127,7 +137,7 @@ class Exports:
             self.running -= holds_place
             holds_place = False
 
-        parts = _Parts(asyncio.get_running_loop(), give_place_back)
+        parts = _Parts(asyncio.get_running_loop(), give_place_back, self._is_storing)
 
         def write(file: BinaryIO) -> None:
             if format == "csv":

@@ -80,7 +80,10 @@ def shown(campaign: Campaign) -> dict[str, Any]:
 
 Result = TypeVar("Result")
 _THREADS = 16
-_THREADS_PER_KEY = 2  # that the requests of one key use at once, beside those that store something
+_THREADS_PER_KEY = 1  # that the requests of one key use at once, beside those that store something
+_REST = 2.0  # as long again, and twice, a key rests after a read while others store: they wait for the same processor
+_SHORT_S = 0.002  # a read that needs no rest
+_STORING_S = 1.0
 _DOORS = 2  # threads that look keys up: whoever keeps all others busy keeps nobody out
 _WRITERS = 32  # campaigns that store something at once; a slow one keeps no other from its turn
 _FOREVER_S = 3_600.0
@@ -106,8 +109,9 @@ class Service:
         self._audits = ThreadPoolExecutor(1, thread_name_prefix="doral-verify")
         self.entrance = Entrance(store.books, settings, self._look_up)
         self.following = Following(most=settings.limits.streams)
-        self.exports = Exports()
+        self.exports = Exports(lambda: self.is_storing)
         self._queues: dict[str, WriteQueue] = {}
+        self._stored_at = -_STORING_S
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by key
         self._trying: asyncio.Future[None] | None = None
 
@@ -129,8 +133,21 @@ class Service:
         turns = self._turns.get(key_id)
         if turns is None:
             turns = self._turns[key_id] = asyncio.Semaphore(_THREADS_PER_KEY)
-        async with turns:
+        await turns.acquire()
+        began = time.monotonic()
+        try:
             yield
+        finally:
+            rest_s = _REST * (time.monotonic() - began) if self.is_storing else 0.0
+            if rest_s > _SHORT_S:
+                asyncio.get_running_loop().call_later(rest_s, turns.release)
+            else:
+                turns.release()
+
+    @property
+    def is_storing(self) -> bool:
+        """Whether something was stored within the last second: readers then leave time to writers."""
+        return time.monotonic() - self._stored_at < _STORING_S
 
     async def _look_up(self, work: Callable[[], Result]) -> Result:
         """The same for keys, which every request needs."""
@@ -138,6 +155,7 @@ class Service:
 
     async def _store(self, work: Callable[[], Result]) -> Result:
         """The same for what write queues store: readers do not wait for those that wait for a disk or a lock."""
+        self._stored_at = time.monotonic()
         return await asyncio.get_running_loop().run_in_executor(self._writers, work)
 
     async def run_long(self, work: Callable[[], Result]) -> Result:
