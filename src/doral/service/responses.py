@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -67,6 +68,7 @@ def _with_text(value: Any) -> Any:
     return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
+@lru_cache(maxsize=1_024)  # decisions of a batch share their time
 def iso(seconds: float | None) -> str | None:
     """A time as people read it, in UTC; None where there is none, or where it is none of these thousand years."""
     if seconds is None:
