@@ -57,7 +57,7 @@ def test_decisions_are_listed_by_state_and_up_to_a_limit(kits: Shell) -> None:
     assert kits("decisions", "kits", "--limit", 1).splitlines() == listed[:1]
     assert kits("decisions", "kits", "--limit", 0) == ""
     assert kits.json("decisions", "kits", "--state", "cancelled")[0]["id"] == cancelled
-    assert "did you mean 'pending'" in kits("decisions", "kits", "--state", "pendin", code=2)
+    assert "'pending'" in kits("decisions", "kits", "--state", "pendin", code=2)
 
 
 def test_all_pages_are_listed(kits: Shell) -> None:
@@ -90,10 +90,10 @@ def test_expiry_spends_what_was_reserved_and_counts_once_by_key(kits: Shell) -> 
 
 def test_the_clock_may_be_ahead_as_far_as_is_said_and_can_be_set_back(kits: Shell) -> None:
     ahead = time.time() + 5_000
-    assert "ahead of this host's clock" in kits("decide", "kits", "old", "--at", ahead, code=2)
+    assert "--at" in kits("decide", "kits", "old", "--at", ahead, code=2)
     kits("decide", "kits", "old", "--at", ahead, "--clock-tolerance", 6_000)
     assert "repair-clock" in kits("decide", "kits", "old", code=2)
-    assert "shows the time of this host" in kits("repair-clock", "kits")
+    assert kits.json("repair-clock", "kits") == [{"campaign": "kits", "clock": None}]
     kits("decide", "kits", "old")
 
 

@@ -58,7 +58,7 @@ def test_a_campaign_is_shown_as_a_page(doral_: Shell, tmp_path: Path, monkeypatc
     assert made["reason"] in unescape(page)
     assert doral_("show", "kits/spring", "--html", tmp_path / "own.html") == f"wrote {tmp_path / 'own.html'}\n"
     (tmp_path / "notes.html").write_text("mine")
-    assert "no page of a campaign" in doral_("show", "kits/spring", "--html", tmp_path / "notes.html", code=2)
+    assert "notes.html" in doral_("show", "kits/spring", "--html", tmp_path / "notes.html", code=2)
     assert (tmp_path / "notes.html").read_text() == "mine"
     assert "say --html" in doral_("show", "kits/spring", tmp_path / "x.html", code=2)
     assert doral_.json("show", "kits/spring", "--html") == [{"file": "kits-spring.html"}]
@@ -73,10 +73,10 @@ def test_what_is_wrong_is_said_in_one_line(doral_: Shell, tmp_path: Path) -> Non
         (("create", "kits", doral_.problem), "choose another", 2),
         (("create", "x", tmp_path / "bad.json"), "is not JSON", 2),
         (("create", "x", tmp_path / "none.json"), "No such file", 2),
-        (("create", "x", doral_.problem, "--policy", "doral:accpt=2"), "did you mean 'accept'", 2),
+        (("create", "x", doral_.problem, "--policy", "doral:accpt=2"), "'accept'", 2),
         (("create", "x", doral_.problem, "--policy", "doral:accept"), "OPTION=VALUE", 2),
-        (("show", "kit"), "did you mean 'kits'", 2),
-        (("decide", "kits", "olde"), "did you mean 'old'", 2),
+        (("show", "kit"), "'kits'", 2),
+        (("decide", "kits", "olde"), "'old'", 2),
         (("feedback", "kits", "nonsense", 1), "give the id", 2),
         (("cancel", "kits", "00000000-7"), "another campaign", 2),
         (("decisions", "kits", "--out", tmp_path / "x.xls"), "must end in", 2),
@@ -102,15 +102,15 @@ def test_what_is_not_there_is_not_made(doral_: Shell, tmp_path: Path) -> None:
         ("delete", "kits", "--yes"),
     ):
         said = doral_(*words, code=1)
-        assert "there is no such file" in said
-        assert "`doral campaign create` makes it" in said
+        assert "c.db" in said
+        assert "doral campaign create" in said
     assert "is not JSON" in doral_("create", "kits", tmp_path / "image.json", code=2)
     assert "time zone" in doral_("create", "kits", doral_.problem, "--at", "2026-01-01", code=2)
     assert "No such file" in doral_("restore", tmp_path / "copy", code=1)
     assert not (tmp_path / "c.db").exists()
     doral_.storage = "memory://"
-    assert "nothing would be kept" in doral_("create", "kits", doral_.problem, code=2)
-    assert "nothing would be kept" in doral_("list", code=2)
+    assert "--storage" in doral_("create", "kits", doral_.problem, code=2)
+    assert "--storage" in doral_("list", code=2)
 
 
 def test_help_of_every_command() -> None:

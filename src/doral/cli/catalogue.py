@@ -122,7 +122,7 @@ def parse_scenario(word: str) -> Scenario:
     from doral.simulation.scenario.files import read_scenario
 
     path = Path(word)
-    if path.suffix.lower() in (".toml", ".json") or (word not in SCENARIOS and path.is_file()):
+    if path.suffix.lower() in (".toml", ".json") or (word not in SCENARIOS and (path.is_file() or path.suffix)):
         return read_scenario(path)
     return named_scenario(word)
 

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -28,7 +29,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _METAVARS = {int: "N", float: "NUMBER", str: "TEXT", Path: "PATH"}
 _NEGATIVE = re.compile(r"-(\.?\d|inf|nan)", re.IGNORECASE)
-_PYTHON_NAMES = {"n_jobs": "jobs"}  # of arguments that have another name as an option
+# Names in messages of the library, and the parameter of a command that they are about.
+_PYTHON_NAMES = {
+    "n_jobs": "jobs",
+    "source": "log",
+    "url": "storage",
+    "scenario file": "scenario",
+    "problem file": "problem",
+}
+# What is typed for a command that has another name.
+_MEANT = {"report": "show", "status": "show", "stop": "close", "answer": "feedback", "remove": "delete"}
 
 
 def say(message: str) -> None:
@@ -194,7 +204,12 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of the command line, in old spellings, too."""
         args = self._current(args, ctx)
-        return super().parse_args(ctx, self._marked(args) if self._takes_numbers else args)
+        try:
+            return super().parse_args(ctx, self._marked(args) if self._takes_numbers else args)
+        except typer.BadParameter as error:  # in words that know no parser
+            wanted = re.sub(r"^Input should be (?:a )?(.*?)(?:, unable to parse.*)?$", r"must be \1", error.message)
+            error.message = wanted.replace("valid integer", "a whole number").replace("valid number", "a number")
+            raise
 
     def _current(self, args: list[str], ctx: Any) -> list[str]:
         words, arguments, rest = [], [], iter(args)
@@ -284,6 +299,11 @@ class Group(TyperGroup):
         """Find a command by its name, or by the one that it had."""
         new = self.renamed.get(args[0])
         if new is None:
+            if args[0] not in self.commands and not args[0].startswith("-") and not ctx.resilient_parsing:
+                listed = [name for name, member in cast(Any, self.commands).items() if not member.hidden]
+                near = [_MEANT[args[0]]] if _MEANT.get(args[0]) in listed else get_close_matches(args[0], listed)
+                advice = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+                ctx.fail(f"No such command {args[0]!r}.{advice}")
             return super().resolve_command(ctx, args)
         if not ctx.resilient_parsing:
             say(f"doral: `{args[0]}` is now `{new}`; the old spelling ends with the next release")
