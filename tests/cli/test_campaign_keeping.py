@@ -38,7 +38,7 @@ def kits(doral_: Shell) -> Shell:
 def test_verify_says_what_was_checked(kits: Shell) -> None:
     checked, written, _ = kits("verify", "kits").splitlines()
     (found,) = kits.json("verify", "kits")
-    assert checked.endswith(found["head"])
+    assert checked.endswith(str(found["head"]))
     assert re.findall(r"\d+", checked)[0] == "4"
     assert re.findall(r"\d+", written)[:2] == ["1", "4"]
     assert (found["events"], found["n_differences"]) == (4, 0)
