@@ -36,3 +36,17 @@ def test_own_policies_and_models_decide_for_requests(tmp_path: Path) -> None:
             decided = kits.decide(context, features={"age": 50, "clinic": "west", "km": 3})
             assert any(name.startswith(PREDICTION_PREFIX) for name in decided.features or ())
     assert made == expected
+
+
+def test_a_request_creates_a_campaign_for_which_the_service_has_code(tmp_path: Path) -> None:
+    """It names no code: without any for this campaign it is refused."""
+    url = f"sqlite:///{tmp_path / 'served.db'}"
+    asked = {"problem": PROBLEM.to_dict(), "policy": "own", "seed": 7, "clock": "rounds"}
+    with serving(url, ServiceSettings(storage=url, code=CODE)) as service, service.client() as client:
+        assert client.post("/v1/campaigns", json={"name": "two", **asked}).status_code == 422
+        assert client.post("/v1/campaigns", json={"name": "one", **asked, "policy": CODE["one"]}).status_code == 422
+        made = client.post("/v1/campaigns", json={"name": "one", **asked})
+        assert made.status_code == 201, made.text
+        assert client.post("/v1/campaigns", json={"name": "one", **asked, "policy": "doral-otf"}).status_code == 409
+        decided = client.post("/v1/campaigns/one/decisions", json={"context": "old"})
+        assert decided.json()["reason_code"] in ("own-choice", "own-skip")

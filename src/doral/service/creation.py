@@ -8,6 +8,7 @@ from doral.engine.options import PolicyOptions
 from doral.live.campaign import Campaign
 from doral.live.errors import CampaignExists
 from doral.live.runtime.clock import ending
+from doral.live.state.own_policy import OWN
 from doral.live.storage.service_tables import ActRow
 from doral.live.store import Store
 from doral.problem import Problem
@@ -22,7 +23,7 @@ class Wanted:
 
     name: str
     problem: Problem
-    policy: PolicyOptions
+    policy: PolicyOptions | str  # "own": what the configuration of the service names for this campaign
     clock: str
     seed: int | None = None
     at: object = None
@@ -32,10 +33,11 @@ class Wanted:
 def wanted_by(asked: CampaignGiven) -> Wanted:
     """What a body asks for."""
     read = plain_problem(asked.problem, clock=asked.clock, until=None if asked.until is None else str(asked.until))
+    is_own = asked.policy == OWN and not asked.options and asked.label is None
     return Wanted(
         name=asked.name,
         problem=read.problem,
-        policy=PolicyOptions.named(asked.policy, asked.options, label=asked.label),
+        policy=OWN if is_own else PolicyOptions.named(asked.policy, asked.options, label=asked.label),
         clock=asked.clock,
         seed=asked.seed,
         at=moment("at", asked.at),
@@ -67,9 +69,10 @@ def _is_same(there: Campaign, wanted: Wanted) -> bool:
         return False
     # How long it lasts depends on when it was made.
     problem = wanted.problem if wanted.until is None else ending(wanted.problem, wanted.until, found.created_at)
+    policy = None if isinstance(wanted.policy, str) else wanted.policy.to_dict()  # None: the service's own code
     return (
         problem.to_dict() == found.problem.to_dict()
-        and wanted.policy.to_dict() == found.policy.to_dict()
+        and policy == (found.policy.to_dict() if found.own is None else None)
         and wanted.clock == found.clock
         and wanted.seed in (None, found.seed)
     )
