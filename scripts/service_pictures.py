@@ -51,9 +51,7 @@ def _why(page: Page, service: Serving) -> None:
 
 def _steer(page: Page, service: Serving) -> None:
     _campaign(page, service)
-    page.get_by_text("Top up the budget").click()
-    page.get_by_text("Extend the end").click()
-    page.locator("#steer").scroll_into_view_if_needed()
+    page.locator("#do-options > summary").click()
 
 
 def _new(page: Page, service: Serving) -> None:

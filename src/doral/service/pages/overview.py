@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -109,7 +110,7 @@ async def send_rows(
     version = int(number) if token == _TOKEN and number.isdecimal() and len(number) < 18 else 0
     lines = _found(_visible(caller, seen), asked, chosen)[:_MOST_SHOWN]
     is_whole = version < seen.members or (chosen != "all" and version < seen.version)
-    rows = {} if is_whole else {one.name: _cells(one) for one in lines if seen.changed[one.name] > version}
+    rows = {} if is_whole else {one.name: str(_cells(one)) for one in lines if seen.changed[one.name] > version}
     found = {
         "version": f"{_TOKEN}-{seen.version}",
         "made_at": time.time(),
@@ -138,12 +139,14 @@ def _macros() -> Any:
 
 
 def _table(lines: Sequence[Line]) -> Markup:
-    made: Markup = _macros().table(lines, _STATES, PACES, spark) if lines else Markup("")
+    made: Markup = _macros().table(lines, _cells) if lines else Markup("")
     return made
 
 
-def _cells(one: Line) -> str:
-    return str(_macros().cells(one, _STATES, PACES, spark))
+@lru_cache(maxsize=4_096)  # most lines are the same from one look to the next
+def _cells(one: Line) -> Markup:
+    made: Markup = _macros().cells(one, _STATES, PACES, spark)
+    return made
 
 
 def spark(one: Line) -> Markup:
