@@ -267,7 +267,7 @@ class Sick(LeastSquares):
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        (lambda x: np.full(len(x), math.nan), "predicts nan for somebody: predictions must be finite"),
+        (lambda x: np.full(len(x), math.nan), "predicts nan: predictions must be finite"),
         (lambda x: np.zeros((len(x), 2)), r"predicts an array of shape \(\d+, 2\) for \d+ rows"),
         (lambda x: 3.0, r"predicts an array of shape \(\) for"),
         (lambda x: ["high"] * len(x), "cannot predict: ValueError"),
