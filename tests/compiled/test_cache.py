@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from doral.compiled import Block, Program, store
-from doral.compiled.interpret import Interpreter
+from doral.compiled.interpret import TRIES, Interpreter
 from tests.compiled.tiny import new_program, new_tree, sum_up
 
 
@@ -97,6 +97,24 @@ def test_a_child_compiles_for_a_process_without_a_cache(monkeypatch: pytest.Monk
     assert program.is_at_hand
     assert walked(program) == walked(new_program())
     assert not program.is_interpreted
+
+
+def test_calls_stay_interpreted_when_every_child_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DORAL_CACHE_DIR", str(tmp_path / "own"))
+    monkeypatch.delenv("DORAL_COMPILE")
+    store.cache_folder.cache_clear()
+    program = new_program()
+    interpreter = Interpreter(program, "import time; time.sleep(60)")
+    assert interpreter.start()
+    for _ in range(TRIES):
+        child = interpreter._child
+        assert child is not None
+        child.kill()
+        child.wait()
+        assert not interpreter.is_over
+    monkeypatch.setattr(store, "compile_program", None)
+    assert interpreter["walk"](Block(new_tree()), 0) > 0.0
+    store.cache_folder.cache_clear()
 
 
 def test_a_killed_process_leaves_nothing_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,12 +54,16 @@ class Interpreter:
 
     @property
     def is_over(self) -> bool:
-        """Whether the program is compiled, or no child compiles it. One that was killed is started again."""
+        """Whether the program is compiled, or this process has to compile it.
+
+        A child that was killed is started again. After the last one calls stay interpreted: what killed the children,
+        mostly a want of memory, would kill this process too.
+        """
         if self._program.is_at_hand:
             return True
         if self._is_killed:
             self._start_child(again=True)
-        return self._child is None or self._child.poll() is not None
+        return not self._is_killed and (self._child is None or self._child.poll() is not None)
 
     def __getitem__(self, entry: str) -> Callable[..., Any]:
         """Return the function of an entry; it takes blocks, as those of the program do."""
