@@ -247,3 +247,22 @@ def test_objects_say_in_a_line_what_they_are(shop: Store, tmp_path: Path) -> Non
     assert "closed" in store._repr_html_()
     assert repr(store).endswith(", closed>")
     assert ARMS[0].name in report._repr_html_()
+
+
+def test_a_group_says_what_is_done_there_and_why_without_contradicting_itself(shop: Store) -> None:
+    from doral.live.page.charts import group_words
+
+    facts = in_rounds(shop, "in words", 200).facts()
+    for context in facts.contexts:
+        usual, many = next(iter(context.recent.items()))
+        assert sum(context.recent.values()) == min(50, context.arrivals)
+        known = [one for one in facts.pairs if one.context == context.name and one.brings is not None]
+        assert known
+        best = max(known, key=lambda one: context.weight * (one.brings or 0.0) - (facts.price or 0.0) * one.cost)
+        gained = context.weight * (best.brings or 0.0) - (facts.price or 0.0) * best.cost
+        does, why = group_words(facts, context)
+        assert (usual or "skipped") in does
+        assert f"{100 * many / 50:g}%" in does
+        assert best.arm in why
+        if facts.price and gained < 0.0 and usual and "margin" not in why:
+            assert "What was done differs" in why

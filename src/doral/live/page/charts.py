@@ -23,6 +23,7 @@ MOST_CONTEXTS = 6
 _HEIGHT, _LOW_HEIGHT = 300.0, 230.0
 _MOST_DEADLINES = 3
 _MOST_MARKS = 12
+_MARGIN = 0.1  # of a value: so near to the price, either choice is as good
 _ZOOM = 4.0  # a young campaign is shown up to so many times its age
 
 
@@ -387,13 +388,16 @@ def group_words(facts: CampaignFacts, context: ContextFacts) -> tuple[str, str]:
     if price <= 0.0:
         why = f"{name} brings most per use, {worth}; nothing competes for the budget so far."
         return does, why
-    if gain(best) > 0.0:
+    gained, size = gain(best), max(weight * (best.brings or 0.0), price * best.cost)
+    if abs(gained) <= _MARGIN * size:
+        why = f"{name} is at the margin: a use returns {worth}, and {elsewhere}."
+    elif gained > 0.0:
         why = f"{name} gains most over its cost: a use returns {worth}, and {elsewhere}."
     else:
-        why = f"No option is worth its cost here: of the best, {name}, a use returns {worth}, and {elsewhere}."
-    if usual not in (best.arm, "" if gain(best) <= 0.0 else best.arm):
-        said = "skipping" if not usual else short(usual, 40)
-        why += f" Most arrivals got {said} all the same: the budget is paced, options are explored, or estimates moved."
+        why = f"By the estimates of now no option is worth its cost: of {name} a use returns {worth}, and {elsewhere}."
+    expected = {best.arm, ""} if abs(gained) <= _MARGIN * size else {best.arm} if gained > 0.0 else {""}
+    if usual not in expected:
+        why += " What was done differs: options are explored, the budget is paced, or estimates have moved since."
     if dearest.arm != best.arm and (dearest.brings or 0.0) > (best.brings or 0.0) and dearest.per_unit is not None:
         why += (
             f" {short(dearest.arm, 40)} brings more per use ({figure(weight * (dearest.brings or 0.0), 3)}), but only "
