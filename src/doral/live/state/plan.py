@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 NEAR = 0.1  # of what was planned by now: closer than that is on plan
-_SIGMAS = 2.0
+_DOUBT = math.log(1_000.0)  # a gap is noise as long as single decisions explain it with a chance above 1 in 1,000
 
 
 @dataclass(slots=True)
@@ -63,12 +63,16 @@ def judge_pace(
     """Judge what is used against what was planned by now.
 
     A gap is judged only where it is more than the noise of single decisions: purchases of at most `dearest` that add up
-    to `planned` have a standard deviation of at most sqrt(planned * dearest).
+    to `planned` have a variance of at most planned * dearest, and Bernstein's bound holds for their sum.
 
     >>> judge_pace(
     ...     used=126.5, planned=303.8, total=5_000.0, dearest=5.0, arrivals=240, share_gone=0.06, is_closed=False
     ... ).status
     'behind plan'
+    >>> judge_pace(
+    ...     used=4.0, planned=0.02, total=5_000.0, dearest=2.0, arrivals=2, share_gone=0.0, is_closed=False
+    ... ).status
+    'too early'
     """
     if is_closed:
         status = "over"
@@ -80,7 +84,7 @@ def judge_pace(
         gap = used - planned
         if abs(gap) <= NEAR * planned:
             status = "on plan"
-        elif abs(gap) <= _SIGMAS * math.sqrt(max(planned, 0.0) * dearest):
+        elif abs(gap) <= math.sqrt(2.0 * _DOUBT * max(planned, 0.0) * dearest) + _DOUBT * dearest / 3.0:
             status = "too early"
         else:
             status = "ahead of plan" if gap > 0.0 else "behind plan"
