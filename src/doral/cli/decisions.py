@@ -157,9 +157,7 @@ def decide(
 def feedback(
     campaign: Campaign,
     decision: Annotated[str | None, typer.Argument(metavar="DECISION", help="Id of the decision.")] = None,
-    reward: Annotated[
-        float | None, typer.Argument(metavar="REWARD", help="What came back; 0 is an answer, too.")
-    ] = None,
+    reward: Annotated[float | None, typer.Argument(metavar="REWARD", help="The reward; 0 is an answer, too.")] = None,
     key: Key = None,
     actual_cost: ActualCost = None,
     at: At = None,
@@ -231,8 +229,8 @@ def record(
     ] = None,
     arm: Annotated[str | None, typer.Argument(metavar="ARM", help="What was chosen; - for a skip.")] = None,
     at: Annotated[str | None, typer.Option("--at", metavar="TIME", help=_MADE_HELP)] = None,
-    reward: Annotated[float | None, typer.Option(help="What came back, together with --answered-at.")] = None,
-    answered_at: Annotated[str | None, typer.Option(metavar="TIME", help="When it came back.")] = None,
+    reward: Annotated[float | None, typer.Option(help="The reward, together with --answered-at.")] = None,
+    answered_at: Annotated[str | None, typer.Option(metavar="TIME", help="When the answer came.")] = None,
     cost: Annotated[float | None, typer.Option(help="What it cost, if not what the arm costs.")] = None,
     probability: Annotated[float | None, typer.Option(help="That of this choice, where it is known.")] = None,
     spend: Annotated[bool, typer.Option("--spend", help="Pay it from the budget, and count the arrival.")] = False,

@@ -416,7 +416,7 @@ def notes(report: Report) -> list[str]:
     if report.corrections:
         said.append(f"{report.corrections:,} answers were corrected.")
     if report.decisions.get("cancelled"):
-        said.append(f"{report.decisions['cancelled']:,} decisions were cancelled, and their budget came back.")
+        said.append(f"{report.decisions['cancelled']:,} decisions were cancelled, and their budget was released.")
     if report.idle_features:
         which = ", ".join(str(i + 1) for i in report.idle_features)
         said.append(f"Features {which} of every arm are the same, and tell nothing of them.")

@@ -80,7 +80,7 @@ def _steps(state: CampaignState, found: Subject, decision: Decision) -> Iterator
     yield Step(kind="decided", at=decision.decided_at, words=f"{what}: {given}")
     if decision.state == "expired" or (found.later and found.later[0].settlement.was == IS_EXPIRED):
         released = decision.state == "expired" and decision.actual_cost == 0.0 and decision.cost > 0.0
-        money = "what was reserved came back" if released else "it was settled without an answer"
+        money = "its reserved budget was released" if released else "it was settled without an answer"
         yield Step(kind="expired", at=None, words=f"expired: {money}")
     for event in found.later:
         at = names.epoch + names.own_time(event)
@@ -96,7 +96,7 @@ def _words(event: Settled, clock: str) -> str:
     if isinstance(event, Corrected):
         return f"corrected from {figure(event.previous)} to {figure(event.reward)}{paid}"
     if not isinstance(event, Answered):
-        return "cancelled: it was not carried out, and its budget came back"
+        return "cancelled: it was not carried out, and its budget was released"
     late = ", too late to count" if event.settlement.state == IS_LATE else ""
     delay = "" if event.delay is None else f" after {span(event.delay, clock)}"
     return f"answered{delay} with a reward of {figure(event.reward)}{late}{paid}"

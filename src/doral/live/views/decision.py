@@ -114,6 +114,8 @@ def in_words(code: str, *, value: float, price: float, probability: float | None
     'Skipped: the best option here returns 0.09 per unit of budget; the budget currently buys 0.27 per unit elsewhere'
     >>> in_words("best", value=0.5, price=0.4, probability=0.58, here=0.5)
     'Served (probability 0.58): this option returns 0.5 per unit of budget; the budget currently buys 0.4 per unit elsewhere'
+    >>> in_words("paced", value=3.91, price=3.91, probability=0.62, here=None)
+    'Skipped (probability 0.62): the budget is enough for some arrivals like this one; which of them is left to chance'
     >>> in_words("paced", value=0.0, price=3.91, probability=0.62, here=0.0)
     'Skipped (probability 0.62): no option is expected to bring a reward so far, and the budget is not enough to try at every arrival'
     """  # noqa: E501
@@ -128,6 +130,8 @@ def in_words(code: str, *, value: float, price: float, probability: float | None
         begins += f" (probability {'above 0.999' if chance == '1' else chance})"
     if code not in _WEIGHED:
         return f"{begins}: one of the options at random, to learn from it"
+    if code == "paced" and here is None and probability is not None and probability < 1.0:  # at the margin
+        return f"{begins}: the budget is enough for some arrivals like this one; which of them is left to chance"
     return f"{begins}: {_weighed(code, value, price, here, is_served=is_served)}"
 
 

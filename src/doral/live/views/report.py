@@ -314,7 +314,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _arrivals(report)
     yield (
         f"{'budget':<10}{ledger.total} = spent {ledger.spent} + reserved {ledger.reserved} "
-        f"+ left {ledger.left} ({report.spent_share:.1%} used; {ledger.released} came back)"
+        f"+ left {ledger.left} ({report.spent_share:.1%} used; {ledger.released} released)"
     )
     yield f"{'plan':<10}{_pace(report)}"
     if report.is_paid_on_answer:

@@ -216,6 +216,6 @@ class EventTold(BaseModel):
     rounds: int | None = Field(None, description="Arrivals that were added.")
     until: float | None = Field(None, description="The new end.")
     decisions: int | None = Field(None, description="That expired.")
-    is_released: bool | None = Field(None, description="Whether what was reserved for them came back.")
+    is_released: bool | None = Field(None, description="Whether their reserved budget was released.")
     why: str | None = Field(None, description='Of the end of a lease: "returned" or "recovered".')
     keys: int | None = Field(None, description="That were forgotten.")
