@@ -29,7 +29,7 @@ setup: $(BASE_READY) ## install doral and what it needs into .venv (.venv/bin/do
 	@$(if $(filter setup,$(MAKECMDGOALS)),printf '%s\n' "doral is in $(BIN). What to type next:" \
 		"  $(BIN)/doral init my.toml      write a problem of your own to start from" \
 		"  $(BIN)/doral simulate my.toml  let policies play it" \
-		"  make demo                      watch a live campaign in a browser" \
+		"  make demo                         watch a live campaign in a browser" \
 		"  $(BIN)/doral --help            see everything else",:)
 
 test: $(DEV_READY) ## style, types, imports between modules, and the tests of the core
