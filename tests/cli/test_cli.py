@@ -375,3 +375,17 @@ def test_nothing_is_announced_where_nothing_is_compiled_or_nobody_looks() -> Non
     done = subprocess.run(SIMULATE, env=environment(), capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert "compiling" not in on_a_terminal(environment(), until="no such words")
+
+
+def test_a_counted_stage_is_no_new_line_for_each_count() -> None:
+    from io import StringIO
+
+    from rich.console import Console
+
+    from doral.cli.terminal import Progress
+
+    written = StringIO()
+    with Progress(console=Console(file=written, width=80, highlight=False, markup=False)) as progress:
+        for done in range(1, 101):
+            progress(done / 100.0, f"posterior draw {done} of 100")
+    assert 5 <= len(written.getvalue().splitlines()) <= 12

@@ -228,6 +228,7 @@ def test_costs_and_what_was_paid() -> None:
     arms, reward = ["a", "a", "b", "b"], [1, 0, 1, None]
     log = doral.read_log({"arm": arms, "reward": reward, "cost": [3, None, 5, 5]})
     assert log.cost.tolist() == [3, 3, 5, 5]
+    assert "Row 2 " in said(log)
     assert log.paid_when == "always"
     log = doral.read_log({"arm": arms, "reward": reward, "paid": [3, 0, 5, None]})
     assert log.cost.tolist() == [3, 3, 5, 5]

@@ -94,6 +94,15 @@ def test_the_knee_is_where_money_brings_half_as_much() -> None:
     assert told.cost_gain.at_random[-1] == pytest.approx(410.0)
 
 
+def test_rounding_is_no_gain() -> None:
+    dice = np.random.default_rng(0)
+    values, shares = dice.uniform(0.1, 0.9, (40, 3, 2)), dice.dirichlet([5.0, 5.0, 5.0], 40)
+    told = spending(values, np.ones((40, 3, 2)), shares, 1_197.0, 1_197.0)
+    more = told.more(120.0)
+    assert (more.gain, more.low, more.high) == (0.0, 0.0, 0.0)
+    assert not any(mark.isdigit() for mark in more.sentence.removeprefix("120"))
+
+
 def test_nothing_that_is_worth_it() -> None:
     told = spending(-np.ones((40, 2, 2)), np.ones((40, 2, 2)), np.full((40, 2), 0.5), 100, 50)
     assert told.knee is None

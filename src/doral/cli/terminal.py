@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import time
 from collections.abc import Iterable, Sequence
@@ -24,6 +25,7 @@ PIPE_WIDTH = 240  # no reader of a pipe has a width; nothing is cut off
 READ_WIDTH = 80  # what is read like a page is no wider, on a wide terminal and in a pipe
 _LEAST_WORDS = 20  # columns that words need, however narrow the terminal is
 _LINE_EVERY = 0.1  # of all work: a line of progress at least so often
+_NUMBERS = re.compile(r"\d+")
 
 
 def output() -> Console:
@@ -113,8 +115,9 @@ class Progress:
     def __call__(self, done: float, stage: str) -> None:
         """Show the share that is done, 0 to 1, and what is being done."""
         self.bar.update(self._task, total=1.0, completed=done, description=stage)
-        if stage != self._stage or done >= self._line_at + _LINE_EVERY:
-            self._stage, self._line_at = stage, done
+        kind = _NUMBERS.sub("", stage)  # "draw 3 of 40" is no new stage after "draw 2 of 40"
+        if kind != self._stage or done >= self._line_at + _LINE_EVERY:
+            self._stage, self._line_at = kind, done
             self._line(done, stage)
 
     def begin(self, *, rounds: int) -> None:

@@ -156,9 +156,12 @@ def costs_of(
         assert paid is not None
         given = _largest(arm, paid.value, sieve.kept & is_served & ~np.isnan(paid.value))[arm]
         notes.append("There is no column of list prices: that of an arm is the most that was paid for it.")
-    elif rows := int((sieve.kept & is_served & np.isnan(given)).sum()):
+    elif (is_unknown := sieve.kept & is_served & np.isnan(given)).any():
         given = np.where(np.isnan(given), _largest(arm, given, is_known)[arm], given)
-        notes.append(f"{rows:,} rows have no cost: the largest of their arm is taken.")
+        rows, first = int(is_unknown.sum()), int(np.flatnonzero(is_unknown)[0]) + 1
+        told = f"Row {first:,} has" if rows == 1 else f"{rows:,} rows have"
+        where = "" if rows == 1 else f" (the first is row {first:,})"
+        notes.append(f"{told} no cost that is a number{where}: the largest cost of the same arm is taken.")
     price = np.where(is_served, given, 0.0)
     if paid is None:
         return Costs(price, price.copy(), "always", notes)

@@ -214,7 +214,7 @@ def _earnings(
     def on_truth() -> None:
         nonlocal done
         done += 1
-        told(0.2 + 0.7 * done / truths, f"draw {done} of {truths}")
+        told(0.2 + 0.7 * done / truths, f"posterior draw {done} of {truths}")
 
     chances = chances_of(log, rate=rate)
     found, refused = earn(world, policies, chances, truths=truths, seed=seed, n_jobs=n_jobs, on_truth=on_truth)

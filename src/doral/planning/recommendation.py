@@ -90,7 +90,7 @@ def _why_as_today(earnings: Earnings) -> tuple[str, ...]:
         f"of them, {signed(first.more.value)} {between(first.more)} (95%)"
     )
     if first.more.is_above_zero and earnings.compared > 1:
-        said += f", which is not beyond 1% of today's once it is corrected for {earnings.compared} comparisons"
+        said += f"; corrected for {earnings.compared} comparisons, that is not clearly more than 1% of today's"
     return (f"{said}.", *_ahead(earnings, None))
 
 

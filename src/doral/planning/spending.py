@@ -158,6 +158,7 @@ def cost_gain(curves: list[Curve]) -> CostGain:
 
 
 HALF = 0.5  # of what a unit of money brought so far on average: below it, the knee is passed
+_ROUNDING = 1e-9  # of a value: a smaller difference is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +214,9 @@ class Spending(Fact):
             raise InvalidValue("at", at, "must be a budget: none is planned here")
         base = _check.finite_number("at", base, at_least=0)
         amount = _check.finite_number("amount", amount, at_least=-base)
-        gains = np.array([one.at(base + amount) - one.at(base) for one in _curves(self._truths)])
+        pairs = np.array([(one.at(base), one.at(base + amount)) for one in _curves(self._truths)])
+        gains = pairs[:, 1] - pairs[:, 0]
+        gains[np.abs(gains) <= _ROUNDING * np.abs(pairs).max(axis=1)] = 0.0  # "1.9e-15 more" is nothing more
         gain, low, high = spread(gains)
         return More(
             amount=amount,
@@ -312,6 +315,8 @@ def _knee(curve: Curve) -> float:
 
 def _more_words(told: Spending, amount: float, gain: Estimate) -> str:
     is_less = amount < 0.0
+    if gain.low == gain.high == 0.0:
+        return f"{money(abs(amount), told.currency)} {'less' if is_less else 'more'} would change nothing."
     way = "less would bring about" if is_less else "more would bring about"
     size = f"{number(abs(gain.value))} {'fewer' if is_less else 'more'} {told.unit} {between(gain, is_turned=is_less)}"
     return f"{money(abs(amount), told.currency)} {way} {size}."

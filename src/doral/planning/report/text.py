@@ -58,7 +58,8 @@ def _policies(plan: Plan) -> list[str]:
     rows = [_policy(plan, one) for one in shown]
     heads = ["  policy", short(earnings.unit, 14), "95%", "more", "95%", "", "of oracle"]
     budget = money(earnings.budget, plan.log.currency)
-    title = f"Earnings over {number(earnings.arrivals)} arrivals with a budget of {budget} (* recommended)"
+    star = "" if plan.recommendation.policy is None else " (* recommended)"
+    title = f"Earnings over {number(earnings.arrivals)} arrivals with a budget of {budget}{star}"
     return [title, *_table(heads, rows, len(earnings.policies), "rows")]
 
 
