@@ -39,6 +39,7 @@ def create(
 ) -> None:
     """Make a key, and print it: this once, for only its checksum is kept."""
     now = time.time()
+    from doral.live.storage.urls import redacted
     from doral.service.access.keys import act_by_hand, described, new_key
 
     ends = None if expires is None else _end(expires, now)  # before a file is made
@@ -50,7 +51,8 @@ def create(
     if missing:
         say(f"doral: there is no campaign {_listed(missing)} yet; the key is for whatever will have that name")
     if not as_json:
-        say(f"key {row.id} ({row.name}): keep it, it is not shown again; `doral keys revoke {row.id}` ends it")
+        say(f"key {row.id} ({row.name}), for a service on {redacted(storage)}: keep it, it is not shown again")
+        say(f"`doral keys revoke {row.id}` ends it")
 
 
 @command(app, "list", example="doral keys list")

@@ -79,7 +79,12 @@ def spend(facts: CampaignFacts) -> Chart:
         title="Budget against plan",
         sees=f"The plan spends the budget evenly until the end.{zoom}",
         says=f"{shown.sentence} {used} of {money(facts.total, facts.currency)} are used.",
-        keys=(("spent", "area spent"), ("reserved, answers pending", "area reserved"), ("plan", "line plan")),
+        keys=(
+            ("spent", "area spent"),
+            ("reserved, answers pending", "area reserved"),
+            ("plan", "line plan"),
+            *((("budget", "line budget"),) if end >= shown.end else ()),
+        ),
         draw=lambda width: _draw_spend(facts, width, end),
         notes=[one.words for one in _told(shown.changes)],
     )

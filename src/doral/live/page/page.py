@@ -103,7 +103,7 @@ class View:
         yield Tile(
             "Budget used",
             figure(facts.spent + facts.reserved, 6),
-            f"of {money(facts.total, currency)}; {figure(facts.spending.planned)} planned by now",
+            f"of {money(facts.total, currency)}; {_planned(facts)} planned by now",
         )
         yield Tile("Pending", f"{facts.pending.decisions:,}", self._oldest())
         yield Tile("Arrivals", f"{facts.arrivals:,}", self._way())
@@ -299,6 +299,12 @@ class View:
     def reasons(self) -> str:
         ranked = sorted(self.facts.reasons.items(), key=lambda one: -one[1])
         return "; ".join(f"{many:,} {reason}" for reason, many in ranked)
+
+
+def _planned(facts: CampaignFacts) -> str:
+    """The budget that was planned by now; of a campaign that has just begun, no millionths of it."""
+    planned = facts.spending.planned
+    return "almost none" if 0.0 < planned < 0.001 * facts.total else figure(planned)
 
 
 def _json(value: object) -> str:

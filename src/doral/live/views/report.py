@@ -354,7 +354,7 @@ def _arrivals(report: Report) -> Iterator[str]:
     yield f"{'arrivals':<10}{report.arrivals:,}, {report.time_share:.1%} of the time until {end} UTC"
     yield (
         f"{'forecast':<10}{ahead.expected:,.0f} more until then ({ahead.low:,.0f} to {ahead.high:,.0f} with 90%), "
-        f"{ahead.pace * DAY_S:,.3g} a day"
+        f"{figure(ahead.pace * DAY_S, 3)} a day"
     )
 
 

@@ -83,9 +83,7 @@ def pace_words(pace: Pace, *, currency: str = "", share_gone: float = 1.0) -> st
     if pace.status == "used up":
         return f"Budget used up with {share(1.0 - share_gone)} of the way to go."
     if pace.status == "too early":
-        return (
-            f"Too early to judge: {told}, {planned} were planned by now, and single decisions explain the difference."
-        )
+        return f"Too early to judge: {told}, and single decisions explain the difference to the plan."
     much = share(round(abs(pace.gap), 2)) if pace.planned > 0.0 else ""
     if pace.status == "on plan":
         return f"On plan: {told}, and {planned} were planned by now."

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from doral.live.views.health import Health
+from doral.live.views.text import share
 from doral.service.operations.alarm_statistics import (
     FALSE_ALARMS,
     Hazard,
@@ -156,7 +157,7 @@ def find_used_up(facts: Facts) -> list[Finding]:
         words = "its end has come: extend it, or close it"
         return [Finding(rule=USED_UP, subject="time", words=words)]
     if health.budget_left_share <= 0.0:
-        words = f"the budget is used up with {health.time_left_share:.0%} of the way to go: top it up, or close it"
+        words = f"the budget is used up with {share(health.time_left_share)} of the way to go: top it up, or close it"
         return [Finding(rule=USED_UP, subject="budget", words=words)]
     return []
 
