@@ -130,7 +130,8 @@ def in_words(code: str, *, value: float, price: float, probability: float | None
         begins += f" (probability {'above 0.999' if chance == '1' else chance})"
     if code not in _WEIGHED:
         return f"{begins}: one of the options at random, to learn from it"
-    if code == "paced" and here is None and probability is not None and probability < 1.0:  # at the margin
+    is_mixed = code in ("marginal", "paced") and price > 0.0 and probability is not None and probability < 1.0
+    if is_mixed and (here is None or not _is_apart(here, price)):  # at the margin, two equal numbers explain nothing
         return f"{begins}: the budget is enough for some arrivals like this one; which of them is left to chance"
     return f"{begins}: {_weighed(code, value, price, here, is_served=is_served)}"
 
