@@ -1,6 +1,6 @@
 """Takes the pictures of docs/img/service: a service with the demonstration's campaigns, looked at in a browser.
 
-`python scripts/service_pictures.py` writes all of them, `python scripts/service_pictures.py new` those that are named.
+`python scripts/service_pictures.py` writes all of them, `python scripts/service_pictures.py why` those that are named.
 It needs a Chromium, as tests/browser does. The demonstration is drawn by chance and by the clock: pictures differ.
 """
 
@@ -22,8 +22,7 @@ from doral.service.pages.shell import campaign_path  # noqa: E402
 from doral.service.settings import ServiceSettings  # noqa: E402
 
 PICTURES = ROOT / "docs" / "img" / "service"
-DESK, LOW, PHONE = (1280, 1000), (1280, 420), (390, 844)
-_SHARP = 2.0  # points of the picture for one of the page, on a phone
+DESK, LOW = (1280, 1000), (1280, 420)
 _PATIENCE_S = 60
 _SETTLED = "document.fonts.ready.then(() => new Promise((done) => requestAnimationFrame(() => done())))"
 
@@ -49,44 +48,20 @@ def _why(page: Page, service: Serving) -> None:
     page.goto(service.url + campaign_path(name, "decisions", answered[-1].id))
 
 
-def _steer(page: Page, service: Serving) -> None:
-    _campaign(page, service)
-    page.locator("#do-options > summary").click()
-
-
-def _new(page: Page, service: Serving) -> None:
-    page.goto(service.url + "/new")
-    typed = {"arm-name-0": "letter", "arm-cost-0": "1", "arm-name-1": "phone call", "arm-cost-1": "2"}
-    typed |= {"context-name-0": "younger", "context-share-0": "60%", "context-name-1": "older"}
-    typed |= {"context-share-1": "40%", "name": "spring reminders", "budget": "3000", "deadline": "14"}
-    for id_, value in typed.items():
-        page.locator(f"#{id_}").fill(value)
-    page.locator("#horizon").fill("4000")
-    with page.expect_navigation():
-        page.get_by_role("button", name="Check", exact=True).click()
-
-
 Show = Callable[[Page, Serving], object]
-# Name: what to show, how large the screen is, in which colours, and whether all of the page is in the picture.
-WANTED: dict[str, tuple[Show, tuple[int, int], str, bool]] = {
-    "overview": (_overview, LOW, "light", False),
-    "campaign": (_campaign, DESK, "light", False),
-    "campaign_dark": (_campaign, DESK, "dark", False),
-    "campaign_phone": (_campaign, PHONE, "light", False),
-    "why": (_why, DESK, "light", False),
-    "steer": (_steer, DESK, "light", False),
-    "new": (_new, DESK, "light", True),
+# Name: what to show, and how large the screen is.
+WANTED: dict[str, tuple[Show, tuple[int, int]]] = {
+    "overview": (_overview, LOW),
+    "campaign": (_campaign, DESK),
+    "why": (_why, DESK),
 }
 
 
 def take(browser: Browser, service: Serving, name: str) -> Path:
     """One picture."""
-    show, (width, height), scheme, is_whole = WANTED[name]
+    show, (width, height) = WANTED[name]
     context = browser.new_context(
-        viewport={"width": width, "height": height},
-        color_scheme="dark" if scheme == "dark" else "light",
-        reduced_motion="reduce",
-        device_scale_factor=_SHARP if width < 1_000 else 1.0,
+        viewport={"width": width, "height": height}, color_scheme="light", reduced_motion="reduce"
     )
     page = context.new_page()
     page.goto(service.url + "/sign-in")
@@ -97,7 +72,7 @@ def take(browser: Browser, service: Serving, name: str) -> Path:
     page.evaluate(_SETTLED)
     page.wait_for_timeout(1_500)  # numbers that have just changed shine for a moment
     path = PICTURES / f"{name}.png"
-    page.screenshot(path=path, full_page=is_whole)
+    page.screenshot(path=path)
     context.close()
     return path
 
