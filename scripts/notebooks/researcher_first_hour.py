@@ -105,7 +105,7 @@ parts = [
     "doral-otf",
     doral.policy("doral-otf", return_probability="one", cutoff=None, label="all will answer"),
     doral.policy("doral-otf", pacing="greedy", label="no pacing"),
-    doral.policy("doral-otf", sampling="thompson", return_optimism=0, label="Thompson"),
+    doral.policy("doral-otf", sampling="thompson", label="Thompson"),
 ]
 ablation = doral.simulate(parts, mine, runs=20)
 for name in ablation.policies[1:]:

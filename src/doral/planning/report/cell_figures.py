@@ -99,7 +99,10 @@ def _name_sides(axes: Axes, contexts: Sequence[str], arms: Sequence[str]) -> Non
     names = [label(one, 18) for one in arms]
     axes.xaxis.tick_top()  # first: labels that move up lose how they are turned
     axes.set_xticks(range(len(arms)), names)
-    if max(map(len, names)) > 6:
+    longest = max(map(len, names))
+    if longest > 12:  # upright: slanted, they would run into each other
+        axes.tick_params(axis="x", rotation=90)
+    elif longest > 6:
         for tick in axes.get_xticklabels():
             tick.set(rotation=30, ha="left", rotation_mode="anchor")
     axes.set_yticks(range(len(contexts)), [label(one, 20) for one in contexts])
